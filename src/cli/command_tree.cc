@@ -83,6 +83,7 @@ std::string_view kind_of_value(std::string_view option) {
       {"--jobs-home", "FOLDER"},
       {"--disk-reserve", "SIZE"},
       {"--job-device", "PATH"},
+      {"--gpu-scrub", "PROGRAM"},
       {"--job-processes", "NUMBER"},
       {"--job-log-limit", "SIZE"},
       {"--client", "CLIENT"},

@@ -161,7 +161,7 @@ Result<std::unique_ptr<Backend>> make_kubernetes_backend(const DaemonOptions& op
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, const JobAccounts& accounts,
-                                              const DaemonConfig& config) {
+                                              const DaemonConfig& config, LiveTelemetry& telemetry) {
   if (options.simulate) {
     auto simulated = std::make_unique<SimulatedBackend>();
     if (options.simulated_faults > Duration())
@@ -185,6 +185,11 @@ Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, cons
   const std::string homes = options.jobs_home.empty() ? options.state_folder + "-jobs" : options.jobs_home;
   local.homes = std::filesystem::absolute(homes).lexically_normal().string();
   if (!config.telemetry.nvml_library.empty()) local.clear.nvml_library = config.telemetry.nvml_library;
+  local.scrub = options.gpu_scrub;
+  if (!config.fleet.nodes.empty())
+    local.tell_held = [&telemetry, node = config.fleet.nodes[0].node.name](int gpu, const std::string& why) {
+      telemetry.hold_back(node, gpu, why);
+    };
   TRY_ASSIGN(std::unique_ptr<LocalBackend> backend, LocalBackend::create(std::move(local)));
   return std::unique_ptr<Backend>(std::make_unique<BackendThread>(std::move(backend), now()));
 }
@@ -358,22 +363,22 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   return daemon;
 }
 
+std::string Daemon::job_logs() const {
+  return options_.simulate || config_.engine.is_cluster() ? "" : backend_folder(options_) + "/logs";
+}
+
 bool Daemon::has_tasks_here() const { return !options_.simulate && !config_.engine.is_cluster() && !config_.log.empty(); }
 
 Status Daemon::hold_folder(const JobAccounts& accounts) {
   if (backend_) return {};
   if (!lock_) {
     TRY_ASSIGN(LockFile lock, LockFile::take(options_.state_folder + "/lock"));
-std::string Daemon::job_logs() const {
-  return options_.simulate || config_.engine.is_cluster() ? "" : backend_folder(options_) + "/logs";
-}
-
     lock_.emplace(std::move(lock));
   }
   if (!options_.simulate) {
     TRY_ASSIGN(job_key_, own_key(options_.state_folder + "/job.key"));
   }
-  TRY_ASSIGN(backend_, make_backend(options_, accounts, config_));
+  TRY_ASSIGN(backend_, make_backend(options_, accounts, config_, telemetry_));
   notes_ = backend_->notes();
   return {};
 }
@@ -432,12 +437,12 @@ void Daemon::collect() {
   if (!options_.jobs_as_range.empty()) options.accounts_file = options_.state_folder + "/accounts.json";
   options.history_path = history_path();
   options.off = &off_machines_;
+  options.secrets_key = secrets_key_;
   for (const Machine& node : config_.fleet.nodes)
     options.nodes.insert(node.node.name);
   options.clock = [clock = service_->clock()]() mutable { return clock.now(); };
   collector_ = std::make_unique<LiveCollector>(*service_, telemetry_, std::move(options));
 }
-  options.secrets_key = secrets_key_;
 
 void Daemon::keep_services() {
   ReplicaKeeper::Options options{.clock = [clock = service_->clock()]() mutable { return clock.now(); },

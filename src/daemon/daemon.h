@@ -48,6 +48,7 @@ struct DaemonOptions {
   int64_t job_processes = 0;  ///< that a job's task may have, threads included; 0 = 16,384, at most a quarter of the machine's
   std::string listen;         ///< of the API, for tasks that tell it something; empty = as configured
   bool by_tls = false;        ///< its certificate speaks of a name that is not known here: then tasks are not told where it is
+  std::string gpu_scrub;      ///< program that overwrites a GPU's memory between clients; empty = none
   std::optional<Bytes> job_memory;         ///< of a task that names none; 0 = not limited; none = its share of the machine
   Bytes job_log_limit = Bytes::mebi(256);  ///< of each stream of a task; 0 = none
   std::string cgroup;                      ///< folder of the cgroup v2 tree that is ours to write; empty = none
@@ -88,10 +89,10 @@ class Daemon {
   [[nodiscard]] LiveTelemetry& telemetry() { return telemetry_; }
   [[nodiscard]] const DaemonConfig& config() const { return config_; }
   [[nodiscard]] const std::string& state_folder() const { return options_.state_folder; }
-  /// Of a log in a database; nullptr for a file.
-  [[nodiscard]] std::shared_ptr<const std::atomic<int64_t>> log_epoch() const { return log_->epoch(); }
   /// Folder with what jobs printed, where they run on this machine; empty = they do not.
   [[nodiscard]] std::string job_logs() const;
+  /// Of a log in a database; nullptr for a file.
+  [[nodiscard]] std::shared_ptr<const std::atomic<int64_t>> log_epoch() const { return log_->epoch(); }
   /// Of the tokens of tasks (identity/job_token.h); empty = nothing runs.
   [[nodiscard]] const std::string& job_key() const { return job_key_; }
   /// For its logs; everything else of it is the service's.
@@ -126,10 +127,10 @@ class Daemon {
   Recovery recovery_;
   std::vector<std::string> notes_;
   std::string job_key_;
-  std::unique_ptr<Backend> backend_;
   std::shared_ptr<const SealKey> secrets_key_;  ///< null: no secret is encrypted
-  std::unique_ptr<EventLog> log_;
   LiveTelemetry telemetry_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<EventLog> log_;
   OffMachines off_machines_;
   std::unique_ptr<Service> service_;
   std::unique_ptr<AlertDesk> alerts_;

@@ -38,6 +38,7 @@ std::string_view name_of(AlertFact f) {
     case AlertFact::kSpendOff: return "spend-off";
     case AlertFact::kPriceAge: return "price-age";
     case AlertFact::kForeignProcesses: return "foreign-processes";
+    case AlertFact::kHeldBack: return "held-back";
   }
   return "";
 }
@@ -47,6 +48,7 @@ std::string_view unit_of(AlertFact f) {
     case AlertFact::kBudgetUsed: return "%";
     case AlertFact::kJobsWaiting: return "jobs";
     case AlertFact::kNodeDown:
+    case AlertFact::kHeldBack:
     case AlertFact::kReadOnly: return "(1 = yes)";
     case AlertFact::kSpendOff: return "deviations";
     case AlertFact::kPriceAge: return "days";
@@ -61,7 +63,8 @@ AlertScope scope_of(AlertFact f) {
     case AlertFact::kJobsWaiting: return AlertScope::kQueue;
     case AlertFact::kNodeDown: return AlertScope::kNode;
     case AlertFact::kSpendOff: return AlertScope::kSpend;
-    case AlertFact::kForeignProcesses: return AlertScope::kGpu;
+    case AlertFact::kForeignProcesses:
+    case AlertFact::kHeldBack: return AlertScope::kGpu;
     case AlertFact::kReadOnly:
     case AlertFact::kPriceAge: return AlertScope::kFleet;
   }
@@ -111,7 +114,7 @@ std::optional<Enum> find_by_name(std::string_view text, Enum last) {
 std::optional<Severity> parse_severity(std::string_view text) { return find_by_name(text, Severity::kCritical); }
 std::optional<AlertScope> parse_alert_scope(std::string_view text) { return find_by_name(text, AlertScope::kFleet); }
 std::optional<AlertEvent> parse_alert_event(std::string_view text) { return find_by_name(text, AlertEvent::kJobFailed); }
-std::optional<AlertFact> parse_alert_fact(std::string_view text) { return find_by_name(text, AlertFact::kForeignProcesses); }
+std::optional<AlertFact> parse_alert_fact(std::string_view text) { return find_by_name(text, AlertFact::kHeldBack); }
 std::optional<Measure> parse_measure(std::string_view text) { return find_by_name(text, Measure::kFact); }
 std::optional<Comparison> parse_comparison(std::string_view symbol) {
   return find_by_name(symbol, Comparison::kAtLeast, symbol_of);
@@ -278,9 +281,13 @@ std::vector<AlertRule> daemon_rules() {
   // A task that has just ended may take a moment to leave, and one that begins may be seen before it is known to.
   AlertRule foreign = fact_rule("ForeignProcess", AlertFact::kForeignProcesses, Comparison::kAbove, 0);
   foreign.hold = minutes(2);
+  rules.push_back(said(
+      std::move(foreign), Severity::kWarning, "A process computes on a GPU that no job gave it.",
+      "GET /v1/gpus names it: its number, program and account. Have it ended, or submitted as a job: bills charge its account."));
   rules.push_back(
-      said(std::move(foreign), Severity::kWarning, "A process computes on a GPU that no job gave it.",
-           "GET /v1/gpus names it: its number, program and account. Have it ended, or submitted as a job: it is not billed."));
+      said(fact_rule("GpuHeldBack", AlertFact::kHeldBack, Comparison::kAbove, 0), Severity::kWarning,
+           "A GPU gets no job: what another left there is not gone.",
+           "GET /v1/gpus says why: end the process that is on it, or see why the scrub fails (stint daemon --gpu-scrub)."));
   rules.push_back(said(fact_rule("BudgetSpent", AlertFact::kBudgetUsed, Comparison::kAtLeast, 100), Severity::kCritical,
                        "A queue's budget for this period is spent.",
                        "Its jobs wait for the next period: raise the budget, or move what is urgent to another queue."));

@@ -38,8 +38,9 @@ enum class AlertFact : uint8_t {
   kSpendOff,     ///< of what a client pays for a service: robust standard deviations a recent day cost more or less than usual
   kPriceAge,     ///< of the fleet: days since the oldest catalogue price that the last audit rests on
   kForeignProcesses,  ///< of a GPU: processes that compute on it and that no job started which holds it
+  kHeldBack,          ///< of a GPU: 1 while no job begins on it, as it is not clean of what another left
 };
-inline constexpr size_t kAlertFacts = 7;
+inline constexpr size_t kAlertFacts = 8;
 std::string_view name_of(AlertFact f);
 std::optional<AlertFact> parse_alert_fact(std::string_view text);
 std::string_view unit_of(AlertFact f);

@@ -8,6 +8,7 @@ import hashlib
 import os
 import pathlib
 import sys
+import time
 
 from tenants import HERE, Attack, RunningDaemon, main, needs_root
 
@@ -75,7 +76,6 @@ class Gpus(Attack):
         self.start("--jobs-as-range", "61500-61509", "--cgroup", f"{group}/tasks")
         if "No device filter" in (self.folder / "daemon.log").read_text():
             self.skipTest("the kernel takes no device filter here")
-        elsewhere = pathlib.Path("/srv") / f"stint-attack-{os.getpid()}"
         self.try_files_made_elsewhere()
 
     def test_a_file_made_elsewhere_opens_nothing_under_version_1(self):
@@ -89,6 +89,7 @@ class Gpus(Attack):
         self.assertEqual(list(pathlib.Path(root).rglob(groups)), [], "they go with their tasks")
 
     def try_files_made_elsewhere(self):
+        elsewhere = pathlib.Path("/srv") / f"stint-attack-{os.getpid()}"
         elsewhere.mkdir(mode=0o755)
         self.addCleanup(elsewhere.rmdir)
         for number in (0, 1):
@@ -99,6 +100,79 @@ class Gpus(Attack):
         look = f"for n in 0 1; do cat {elsewhere}/gpu$n 2>&1 | grep -o 'not permitted\\|No such device'; done"
         self.assertEqual(self.run_job(self.eve, "acme", look).splitlines(), ["not permitted"] * 2)
         self.assertEqual(sorted(self.run_job(self.eve, "acme", look, "--gpus", "1").splitlines()), ["No such device", "not permitted"])
+
+
+class Handover(Attack):
+    """What a job leaves in a GPU's memory, the next client's job reads. The memory is a file here, and the driver the tests' NVML."""
+    CONFIG = dict(GPUS, nodes=[dict(GPUS["nodes"][0], gpus=1)])
+
+    def setUp(self):
+        super().setUp()
+        self.memory, self.pids, self.scrub = self.folder / "memory", self.folder / "pids", self.folder / "scrub"
+        self.memory.write_text("")
+        self.pids.write_text("")
+        self.folder.chmod(0o755)
+        self.CONFIG = dict(self.CONFIG, telemetry={"nvml_library": os.environ.get("STINT_FAKE_NVML", ""), "every": 0.2},
+                           alerts={"every": "1s", "rules": [{"name": "GpuHeldBack", "measure": "fact", "fact": "held-back", "comparison": ">", "threshold": 0,
+                                              "summary": "A GPU gets no job."}]})
+        self.leave = f"echo a-secret > {self.memory}"
+        self.read = f"cat {self.memory}; echo read"
+
+    def program(self, script):
+        draft = self.folder / "draft"
+        draft.write_text(f"#!/bin/sh\n{script}\n")
+        draft.chmod(0o700)
+        draft.rename(self.scrub)
+
+    def start(self, *flags):
+        environment = {"FAKE_NVML_PIDS": str(self.pids), "FAKE_NVML_USED_MIB": "10"}
+        self.daemon = RunningDaemon(self.STINT, self.folder, self.CONFIG, simulate=False, environment=environment,
+                                    flags=["--insecure-shared-user", *flags])
+        self.addCleanup(self.daemon.stop)
+        self.eve, self.zoe = self.token_of("eve", "submitter@acme"), self.token_of("zoe", "submitter@zoo")
+
+    def comes_true(self, condition, seconds=60):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, self.gpu()
+            time.sleep(0.05)
+
+    def gpu(self):
+        return self.daemon.ask("GET", "/v1/gpus")["gpus"][0]
+
+    def test_memory_is_scrubbed_before_another_client_has_it(self):
+        self.program(f"test $1 = 0 && test $2 = GPU-fake-0 && : > {self.memory}")
+        self.start("--gpu-scrub", str(self.scrub))
+        self.run_job(self.eve, "acme", self.leave, "--gpus", "1")
+        self.assertEqual(self.run_job(self.eve, "acme", self.read, "--gpus", "1"), "a-secret\nread\n", "the same client's next job")
+        self.assertEqual(self.run_job(self.zoe, "zoo", self.read, "--gpus", "1"), "read\n")
+
+    def test_without_a_scrub_that_worked_it_is_held_back(self):
+        self.program(": ok")
+        self.start("--gpu-scrub", str(self.scrub))
+        self.run_job(self.eve, "acme", self.leave, "--gpus", "1")
+        self.program("echo the device is busy >&2; exit 3")
+        job = self.submit(self.zoe, "zoo", self.read, "--gpus", "1")
+        self.comes_true(lambda: "the device is busy" in (self.gpu()["held_back"] or ""))
+        why = self.daemon.stint("why", job).stdout
+        self.assertIn("its memory was not scrubbed, and another client had it", " ".join(why.split()))
+        self.assertIsNone(self.daemon.ask("GET", "/v1/gpus", token=self.zoe)["gpus"][0]["held_back"], "an operator's to see")
+        self.comes_true(lambda: any(alert["rule"] == "GpuHeldBack" for alert in self.daemon.ask("GET", "/v1/alerts")["alerts"]))
+        self.program(f": > {self.memory}")
+        self.wait(job)
+        self.assertEqual(self.logs(job, self.zoe), "read\n")
+        self.assertIsNone(self.gpu()["held_back"])
+
+    def test_a_process_that_stays_keeps_others_from_it(self):
+        self.start()
+        self.run_job(self.eve, "acme", self.leave, "--gpus", "1")
+        self.pids.write_text(f"{os.getpid()}\n")
+        job = self.submit(self.zoe, "zoo", self.read, "--gpus", "1")
+        self.comes_true(lambda: f"process {os.getpid()} still computes on it" in (self.gpu()["held_back"] or ""))
+        self.assertNotIn(self.state_of(job), ("succeeded", "failed"))
+        self.assertEqual(self.logs(job, self.zoe), "")
+        self.pids.write_text("")
+        self.assertEqual(self.wait(job)["state"], "succeeded")
 
 
 if __name__ == "__main__":

@@ -23,12 +23,16 @@ class GpuClearCheck {
   /// "" = it works; else why it cannot, for a person.
   [[nodiscard]] const std::string& why_not() const { return why_not_; }
 
-  /// Parts of GPUs are passed over: a MIG device is looked at when it is granted (mig_grants.h).
+  /// MIG devices are passed over: they are looked at when they are granted (mig_grants.h).
+  /// @param tenancy  kShared: NVIDIA's MPS server, which tasks on parts compute through, may be there
   /// @return kUnavailable when a process computes on one of them, more than the allowance is in use, or it does not answer.
-  Status check(const std::vector<GrantedGpu>& gpus);
+  Status check(const std::vector<GrantedGpu>& gpus, Tenancy tenancy = Tenancy::kAlone);
+
+  /// Of the MIG device, or of the GPU as it is named or as NVML tells it; "" = it does not.
+  [[nodiscard]] std::string uuid_of(const GrantedGpu& gpu) const;
 
  private:
-  Status check(size_t position, const GrantedGpu& gpu);
+  Status check(size_t position, const GrantedGpu& gpu, Tenancy tenancy);
   std::optional<Nvml> nvml_;
   std::string why_not_;
   Bytes allowance_;

@@ -61,7 +61,7 @@ struct SpawnSettings {
 
 }  // namespace
 
-LocalBackend::LocalBackend(Options options) : options_(std::move(options)), clear_(options_.clear) {}
+LocalBackend::LocalBackend(Options options) : options_(std::move(options)) {}
 
 LocalBackend::~LocalBackend() { bury_keepers(); }
 
@@ -84,6 +84,9 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::create(Options options) {
   }
   if (const Status filter = try_device_filter(); backend->cgroups_ && !filter.ok())
     backend->why_no_device_filter_ = filter.error().message;
+  TRY_ASSIGN(
+      backend->handover_,
+      GpuHandover::open({.book = o.state_folder + "/gpu-clients.json", .scrub = o.scrub, .clear = o.clear, .tell = o.tell_held}));
   TRY(backend->give_accounts());
   fs::directory_iterator it(o.state_folder + "/tasks", failed);
   for (const fs::directory_iterator end; !failed && it != end; it.increment(failed)) {
@@ -107,12 +110,12 @@ Status LocalBackend::give_accounts() {
     accounts_ = std::move(book);
   }
   if (!keeps_apart()) return {};
+  if (!cgroups_ || !why_no_device_filter_.empty())
+    if (auto groups = find_device_groups(); groups.ok()) device_groups_ = std::move(*groups);
   means_ = find_room_means(accounts_ ? options_.accounts->range.first : options_.run_as->uid);
   homes_ = options_.homes.empty() ? options_.state_folder + "-jobs" : options_.homes;
   if (!accounts_ && !means_.mounts) return {};  // no folder is needed
   TRY(make_folder(homes_, 0711));
-  if (!cgroups_ || !why_no_device_filter_.empty())
-    if (auto groups = find_device_groups(); groups.ok()) device_groups_ = std::move(*groups);
   TRY(make_folder(homes_ + "/.tmp", 0700));
   return accounts_ ? check_reachable(homes_, means_) : Status();
 }
@@ -166,8 +169,13 @@ std::vector<std::string> LocalBackend::notes() const {
                           accounts_ ? "a user's tasks" : fmt::format("the processes of user {}", options_.run_as->uid))
             : std::string("No pids controller: the number of processes is not limited, and one job can take all that "
                           "the machine has."));
-  if (!clear_.why_not().empty())
-    notes.push_back(fmt::format("GPU memory is not checked between tenants ({}).", clear_.why_not()));
+  if (!handover_->why_not().empty())
+    notes.push_back(fmt::format("GPU memory is not checked between tenants ({}).", handover_->why_not()));
+  if (!handover_->scrubs() && !all_gpu_files({}).empty())
+    notes.push_back(
+        "GPU memory is not scrubbed between clients: what a driver leaves there of one could be read by the next. --gpu-scrub "
+        "names a "
+        "program that overwrites it.");
   return notes;
 }
 
@@ -179,6 +187,11 @@ std::string LocalBackend::log_base(const std::string& state_folder, const Launch
   return fmt::format("{}/logs/{}", state_folder, format_key(key));
 }
 
+/// With a name of this state folder's: another daemon has tasks of the same keys.
+std::string LocalBackend::device_group_of(const LaunchKey& key) const {
+  return fmt::format("{}/stint-{}-{}", device_groups_, sha256_hex(options_.state_folder).substr(0, 8), format_key(key));
+}
+
 TaskPlan LocalBackend::plan_of(const Launch& launch) const {
   const std::string name = format_key(launch.key);
   TaskPlan plan{.launch = launch,
@@ -188,11 +201,6 @@ TaskPlan LocalBackend::plan_of(const Launch& launch) const {
                 .most_processes = options_.most_processes,
                 .keep_free = options_.keep_free,
                 .most_log = options_.most_log};
-/// With a name of this state folder's: another daemon has tasks of the same keys.
-std::string LocalBackend::device_group_of(const LaunchKey& key) const {
-  return fmt::format("{}/stint-{}-{}", device_groups_, sha256_hex(options_.state_folder).substr(0, 8), format_key(key));
-}
-
   if (plan.launch.memory == Bytes()) {
     const Bytes share = cgroups_ && cgroups_->limits_memory ? launch.memory_share : Bytes();
     plan.launch.memory = options_.usual_memory.value_or(share);
@@ -204,16 +212,16 @@ std::string LocalBackend::device_group_of(const LaunchKey& key) const {
   plan.room.hides_processes = means_.hides;
   plan.room.own_devices = means_.mounts;
   plan.room.filters_devices = cgroups_ && why_no_device_filter_.empty();
+  if (!device_groups_.empty()) plan.room.device_group = device_group_of(launch.key);
   plan.room.gpu_files = gpu_files_of(launch.gpus, mig_instances_of(launch.gpus, options_.clear), {});
   plan.room.more_devices = options_.more_devices;
   return plan;
 }
 
 /// By tasks that have not ended: what they were granted is in their folders, also after a restart.
-std::set<std::string> LocalBackend::mig_devices_taken() const {
-  std::set<std::string> taken;
+LocalBackend::TakenGpus LocalBackend::gpus_taken() const {
+  TakenGpus taken;
   for (const auto& [key, task] : tasks_) {
-  if (!device_groups_.empty()) plan.room.device_group = device_group_of(launch.key);
     if (task.told == Told::kEnd) continue;
     const TaskFolder folder = folder_of(key);
     const auto ended = folder.ended();
@@ -222,8 +230,12 @@ std::set<std::string> LocalBackend::mig_devices_taken() const {
     if (!text.ok()) continue;
     const auto plan = parse_task_plan(*text, folder.launch_file());
     if (!plan.ok()) continue;
-    for (const GrantedGpu& gpu : plan->launch.gpus)
-      if (!gpu.mig_uuid.empty()) taken.insert(gpu.mig_uuid);
+    for (const GrantedGpu& gpu : plan->launch.gpus) {
+      if (gpu.mig_uuid.empty())
+        taken.indexes.insert(gpu.index);
+      else
+        taken.mig_devices.insert(gpu.mig_uuid);
+    }
   }
   return taken;
 }
@@ -231,11 +243,19 @@ std::set<std::string> LocalBackend::mig_devices_taken() const {
 Status LocalBackend::check_can_run(const Launch& launch) {
   TRY(check_launch(launch));
   TRY(check_may_become(launch.run_as, fmt::format("launch {}", format_key(launch.key))));
-  if (launch.tenancy == Tenancy::kAlone) TRY(clear_.check(launch.gpus));
   return {};
 }
 
-Status LocalBackend::start(const Launch& launch, Instant) {
+/// Which MIG devices it has, where it asks for any; and all of them are clean, or were its client's before.
+Status LocalBackend::give_gpus(Launch& launch, Instant now) {
+  if (launch.gpus.empty()) return {};
+  TakenGpus taken = gpus_taken();
+  if (asks_for_mig_device(launch.gpus)) TRY(grant_mig_devices(launch.gpus, taken.mig_devices, options_.clear));
+  if (launch.tenancy == Tenancy::kAlone) taken.indexes.clear();
+  return handover_->take(launch, taken.indexes, now);
+}
+
+Status LocalBackend::start(const Launch& launch, Instant now) {
   const auto known = tasks_.find(launch.key);
   const TaskFolder folder = folder_of(launch.key);
   if (known != tasks_.end() && (known->second.keeper_expected || folder.is_claimed())) {
@@ -248,7 +268,7 @@ Status LocalBackend::start(const Launch& launch, Instant) {
     if (accounts_ && !granted.run_as) {
       TRY_ASSIGN(granted.run_as, accounts_->account_of(granted.owner));
     }
-    if (asks_for_mig_device(granted.gpus)) TRY(grant_mig_devices(granted.gpus, mig_devices_taken(), options_.clear));
+    TRY(give_gpus(granted, now));
     TRY(folder.create(plan_of(granted)));
   }
   if (const Status started = start_keeper(folder); !started.ok()) {
@@ -322,6 +342,7 @@ Status LocalBackend::stop(const LaunchKey& key, Duration grace, Instant) {
 
 std::vector<Report> LocalBackend::poll(Instant now) {
   bury_keepers();
+  handover_->look(now);
   std::vector<Report> reports;
   for (auto& [key, task] : tasks_)
     if (task.told != Told::kEnd) look_at(key, task, now, reports);
@@ -393,6 +414,7 @@ Status LocalBackend::forget(const LaunchKey& key) {
   std::error_code failed;
   // Its keeper has taken it away, unless that was killed.
   if (means_.mounts) fs::remove_all(fmt::format("{}/.tmp/{}", homes_, format_key(key)), failed);
+  if (!device_groups_.empty()) remove_device_group(device_group_of(key));
   fs::remove_all(waste, failed);
   fs::rename(folder.path(), waste, failed);
   if (failed) return make_error(ErrorCode::kUnavailable, "{}: cannot be taken away: {}", folder.path(), failed.message());
@@ -410,4 +432,3 @@ void LocalBackend::bury_keepers() {
 }
 
 }  // namespace stint
-  if (!device_groups_.empty()) remove_device_group(device_group_of(key));

@@ -12,7 +12,7 @@
 #include "backends/direct_backend.h"
 #include "backends/local/account_book.h"
 #include "backends/local/cgroup.h"
-#include "backends/local/gpu_clear.h"
+#include "backends/local/gpu_handover.h"
 #include "backends/local/task_folder.h"
 #include "backends/local/task_room.h"
 
@@ -26,9 +26,11 @@ class LocalBackend final : public DirectBackend {
     std::vector<std::string> keeper = {"/proc/self/exe", "keeper"};
     std::string cgroup;  ///< folder of the cgroup v2 tree that is ours to write; "" = none
     GpuClearCheck::Options clear;
-    int64_t most_processes = 0;  ///< of a task, threads included; 0 = not limited
-    Bytes keep_free;             ///< of the disk with the logs: below it nearly nothing of a stream is kept; 0 = no such bound
-    Bytes most_log;              ///< of each stream of a task; 0 = not limited
+    std::string scrub;  ///< program that overwrites the memory of a GPU before another client gets it (gpu_handover.h); "" = none
+    std::function<void(int gpu, const std::string& why)> tell_held;  ///< GpuHandover::Options::tell
+    int64_t most_processes = 0;                                      ///< of a task, threads included; 0 = not limited
+    Bytes keep_free;  ///< of the disk with the logs: below it nearly nothing of a stream is kept; 0 = no such bound
+    Bytes most_log;   ///< of each stream of a task; 0 = not limited
     /// Memory of a task that names none; 0 = not limited. none = its share of the machine (Launch), where the kernel limits tasks as a
     /// whole: a limit of each process by itself would stop programs that only set addresses aside.
     std::optional<Bytes> usual_memory;
@@ -76,12 +78,17 @@ class LocalBackend final : public DirectBackend {
   explicit LocalBackend(Options options);
   [[nodiscard]] TaskFolder folder_of(const LaunchKey& key) const;
   [[nodiscard]] TaskPlan plan_of(const Launch& launch) const;
+  [[nodiscard]] std::string device_group_of(const LaunchKey& key) const;
   Status give_accounts();
   /// Do jobs have other accounts than this program?
-  [[nodiscard]] std::string device_group_of(const LaunchKey& key) const;
   [[nodiscard]] bool keeps_apart() const;
   [[nodiscard]] Status check_can_run(const Launch& launch);
-  [[nodiscard]] std::set<std::string> mig_devices_taken() const;
+  Status give_gpus(Launch& launch, Instant now);
+  struct TakenGpus {
+    std::set<std::string> mig_devices;
+    std::set<int> indexes;  ///< of GPUs, whole or in parts that are no MIG devices
+  };
+  [[nodiscard]] TakenGpus gpus_taken() const;
   Status start_keeper(const TaskFolder& folder);
   void look_at(const LaunchKey& key, Task& task, Instant now, std::vector<Report>& reports);
   [[nodiscard]] bool anything_left(const TaskFolder& folder, const LaunchKey& key) const;
@@ -91,14 +98,14 @@ class LocalBackend final : public DirectBackend {
   std::optional<CgroupTree> cgroups_;
   std::string why_no_cgroups_;
   std::string why_no_device_filter_;
+  std::string
+      device_groups_;  ///< folder for those of cgroup version 1, where the filter of version 2 is not to be had; "" = none
   std::optional<AccountBook> accounts_;
   RoomMeans means_;
   std::string homes_;
-  GpuClearCheck clear_;
+  std::unique_ptr<GpuHandover> handover_;
   std::map<LaunchKey, Task> tasks_;
   std::vector<int> keepers_;  ///< pids of those this object started and has not waited for
 };
-  std::string
-      device_groups_;  ///< folder for those of cgroup version 1, where the filter of version 2 is not to be had; "" = none
 
 }  // namespace stint

@@ -358,7 +358,17 @@ TEST_F(LocalBackendTest, StartsNoTaskOnAGpuThatIsNotClear) {
   setenv("FAKE_NVML_PROCESSES", "1", 1);
   EXPECT_THAT(backend_->start(launch, now()).error().message, HasSubstr("process 1000"));
   launch.tenancy = Tenancy::kShared;
+  EXPECT_THAT(backend_->start(launch, now()).error().message, HasSubstr("process 1000")) << "no other task is there";
+  setenv("FAKE_NVML_PROCESSES", "0", 1);
+  Launch first = shell(4, "sleep 60");
+  first.gpus = launch.gpus;
+  first.tenancy = Tenancy::kShared;
+  ASSERT_TRUE(backend_->start(first, now()).ok());
+  ASSERT_EQ(reports(1).size(), 1U) << "it has started";
+  setenv("FAKE_NVML_PROCESSES", "1", 1);
   EXPECT_EQ(run(launch).status.shell_code(), 0) << "others may be there";
+  ASSERT_TRUE(backend_->stop(first.key, Duration(), now()).ok());
+  ASSERT_EQ(reports(1).size(), 1U) << "and ended";
   launch.tenancy = Tenancy::kAlone;
   launch.key.job = 2;
   setenv("FAKE_NVML_PROCESSES", "0", 1);

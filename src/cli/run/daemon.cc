@@ -274,6 +274,10 @@ void add_daemon_command(Command& app, Action& action) {
   command->add_option(
       "--job-device", options->daemon.job_devices,
       "file or folder below /dev that jobs of other accounts find beside the usual ones and their GPUs; may be repeated");
+  command->add_option("--gpu-scrub", options->daemon.gpu_scrub,
+                      "program that overwrites the memory of a GPU before another client's job gets it: called with the GPU's "
+                      "index and UUID, ends "
+                      "with 0; until it does, no job begins there");
   command->add_option("--job-processes", options->daemon.job_processes,
                       "processes and threads that each task of a job may have; else 16384, at most a quarter of the machine's");
   command->add_option(

@@ -81,6 +81,7 @@ std::string_view prometheus_name(AlertFact f) {
     case AlertFact::kSpendOff: return "stint_spend_off_deviations";
     case AlertFact::kPriceAge: return "stint_oldest_price_age";
     case AlertFact::kForeignProcesses: return "stint_gpu_foreign_processes";
+    case AlertFact::kHeldBack: return "stint_gpu_held_back";
   }
   return "";
 }

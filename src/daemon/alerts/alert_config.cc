@@ -47,7 +47,7 @@ Result<AlertRule> read_rule(JsonFields& fields, AlertRule rule) {
   read_name(fields, "of", rule.of, metric, "a metric such as \"memory_total\"");
   read_name(fields, "event", rule.event, parse_alert_event, "out-of-memory, spot-interruption, checkpoint or job-failed");
   read_name(fields, "fact", rule.fact, parse_alert_fact,
-            "budget-used, jobs-waiting, node-down, read-only, spend-off or price-age");
+            "budget-used, jobs-waiting, node-down, read-only, spend-off, price-age, foreign-processes or held-back");
   read_name(fields, "comparison", rule.comparison, parse_comparison, R"(">", "<", "<=" or ">=")");
   if (rule.fact && !fields.has("scope")) rule.scope = scope_of(*rule.fact);
   read_kinds(fields, rule);

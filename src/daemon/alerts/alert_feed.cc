@@ -196,6 +196,7 @@ void AlertFeed::take_minutes(Instant now) {
     const bool told = gpu.processes_seen && now - *gpu.processes_seen < kProcessesOld;
     evaluator_.set_fact(id, AlertFact::kForeignProcesses,
                         told ? std::optional(static_cast<double>(uninvited_processes(gpu))) : std::nullopt);
+    evaluator_.set_fact(id, AlertFact::kHeldBack, gpu.held_back.empty() ? 0.0 : 1.0);
     if (from >= minute) continue;
     for (const LiveMinute& m : live_->minutes_of(g, from, minute))
       evaluator_.sample(id, m.metric, m.begin, m.mean);

@@ -59,6 +59,7 @@ Json gpu_json(const LiveGpu& gpu, const LiveSnapshot& live) {
                {"simulated", gpu.simulated},
                {"seen", time_or_null(gpu.seen)},
                {"values", std::move(values)},
+               {"held_back", gpu.held_back.empty() ? Json() : Json(gpu.held_back)},
                {"holders", Json::array()},
                {"processes", gpu.processes_seen ? Json::array() : Json()}};
   for (const LiveHolder& holder : gpu.holders)

@@ -137,6 +137,7 @@ std::string_view api_schemas() {
   "index": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "uuid": {"type": "string"}, "model": {"type": "string"},
   "mig_profile": {"type": "string"}, "memory_bytes": {"type": "integer"}, "source": {"type": "string"},
   "simulated": {"type": "boolean"}, "seen": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},
+  "held_back": {"type": ["string", "null"], "description": "why no job begins on it"},
   "values": {"type": "object", "additionalProperties": {"type": "number"},
   "description": "metrics by name, in their units: %, bytes, W, °C, MHz"},
   "holders": {"type": "array", "items": {"type": "object", "properties": {"job": {"type": "string"},

@@ -52,6 +52,9 @@ std::string gpu_readings(const std::vector<LiveGpu>& gpus, Instant now) {
   }
   for (const LiveGpu& gpu : gpus)
     if (gpu.processes_seen) foreign.add(gpu_labels(gpu.device), uninvited_processes(gpu));
+  MetricText held_back(out, "stint_gpu_held_back", "gauge", "1 while no job begins on it: it is not clean of what another left.");
+  for (const LiveGpu& gpu : gpus)
+    if (!gpu.held_back.empty()) held_back.add(gpu_labels(gpu.device), 1);
   for (const LiveGpu& gpu : gpus) {
     std::set<std::string_view> kinds;
     for (const LiveHolder& holder : gpu.holders)
@@ -184,6 +187,7 @@ LiveGpu shown_to(const Principal& who, LiveGpu gpu, Instant now) {
   for (std::optional<LiveValue>& value : gpu.latest)
     if (sight == GpuSight::kPlace || (value && value->at < from)) value.reset();
   if (sight == GpuSight::kAll) return gpu;
+  gpu.held_back.clear();  // it names processes
   std::erase_if(gpu.holders, [&who](const LiveHolder& h) { return !who.may(Permission::kSeeJobs, h.client); });
   std::erase_if(gpu.processes, [&gpu](const LiveProcess& process) {
     return std::ranges::find(gpu.holders, process.job, &LiveHolder::job) == gpu.holders.end();

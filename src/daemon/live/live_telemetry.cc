@@ -130,6 +130,11 @@ void LiveTelemetry::refused(size_t source, std::string_view why) {
   sources_[source].refusal = why;
 }
 
+void LiveTelemetry::hold_back(const std::string& node, int index, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = find_or_add({.node = node, .index = index})) gpus_[*found].shown.held_back = why;
+}
+
 std::optional<size_t> LiveTelemetry::gpu(const DeviceKey& device) {
   const std::lock_guard lock(mutex_);
   return find_or_add(device);

@@ -82,6 +82,7 @@ struct LiveGpu {
   std::vector<LiveHolder> holders;
   std::optional<Instant> processes_seen;  ///< none = nothing tells processes of it
   std::vector<LiveProcess> processes;
+  std::string held_back;  ///< why no job begins on it, for an operator; empty = nothing keeps one from it
 
   [[nodiscard]] std::optional<double> value(Metric metric) const {
     const auto& latest_value = latest[static_cast<size_t>(metric)];
@@ -203,6 +204,8 @@ class LiveTelemetry {
   void put_service(size_t source, Instant at, const ServiceFigures& figures);
   /// All processes on a GPU, in place of those of before.
   void put_processes(size_t gpu, Instant at, std::vector<LiveProcess> processes);
+  /// Why no job begins on a GPU; empty = one may again.
+  void hold_back(const std::string& node, int index, const std::string& why);
   /// Configured GPUs are there from then on, whoever measures them. Who looks sees all of it or nothing.
   void put_work(const LiveWork& work);
   void put_history(LiveHistoryState state);
