@@ -33,9 +33,9 @@ export function mount(main) {
       update();
     },
   });
-  const nodes = h("section"), machines = h("div"), replicas = h("section"), services = h("section");
+  const unclean = h("section"), nodes = h("section"), machines = h("div"), replicas = h("section"), services = h("section");
   nodes.append(h("div", { class: "heading" }, h("h2", {}, "Machines"), search), machines);
-  main.append(h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Fleet"), modes), legend, beside, none, nodes, replicas, services);
+  main.append(h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Fleet"), modes), legend, beside, none, unclean, nodes, replicas, services);
 
   function look(event) {
     const cell = event.target.closest?.("[data-gpu]");
@@ -149,7 +149,8 @@ export function mount(main) {
         sample?.watts != null && fact("Power", `${Math.round(sample.watts)} W`),
         sample?.source && fact("Source", sample.simulated ? "simulated" : sample.source),
         fact("Price", `${money({ ...node.per_hour, amount: Number(node.per_hour.amount) / node.gpus })}/h`)),
-      strangers(sample).map((p) => h("p", { key: `p${p.pid}`, class: "warn" }, `${p.command || "a process"} (${p.pid}) belongs to no job`)), links);
+      sample?.heldBack && h("p", { key: "held", class: "warn" }, `Gets no job: ${sample.heldBack}`),
+      (sample?.strangers ?? []).map((p) => h("p", { key: `p${p.pid}`, class: "warn" }, `${p.command || "a process"} (${p.pid}) ${belongs(p)}`)), links);
   }
 
   /// [[name, [[node, GPUs]]]]
@@ -223,6 +224,7 @@ export function mount(main) {
       h("span", {}, mode === "heat" ? "90 °C" : mode === "held" ? "held" : "100 %"), h("span", { class: "pair" }, h("span", { class: "ramp unknown" }), mode === "held" ? "down, or not shown" : "not measured"),
       h("span", { class: "of" }, machinesOnly ? "A square is a machine." : "A square is a GPU."));
     showPanel();
+    fill(unclean, strangerTable(), heldBackTable());
     fill(machines, nodeTable(board));
     fill(replicas, live.replicas.length > 0 && [h("h2", {}, "Services run here"), replicaTable()]);
     fill(services, live.services.length > 0 && [h("h2", {}, "Inference services"), serviceTable()]);
@@ -293,8 +295,29 @@ function drainQuestion(n) {
       }), n.jobs.length > 10 && h("li", {}, `and ${n.jobs.length - 10} more`))]);
 }
 
-/// Processes on it that no job has started.
-const strangers = (sample) => (sample?.processes ?? []).filter((p) => p.job === null);
+/// Of a process on a GPU that no job gave it.
+const belongs = (p) => (p.job === null ? "belongs to no job" : `is of job ${p.job}, which was not given this GPU`);
+
+const gpuNamed = (key) => `${key.slice(0, key.lastIndexOf("/"))}, GPU ${key.slice(key.lastIndexOf("/") + 1)}`;
+
+function strangerTable() {
+  const list = [...live.gpus].flatMap(([gpu, { strangers }]) => strangers.map((p) => ({ gpu, ...p })));
+  return list.length > 0 && [h("h2", { key: "strangers" }, "Processes on GPUs that no job gave them"), scroll("Processes on GPUs that no job gave them", table("Processes on GPUs that no job gave them", [
+    { title: "GPU", cell: (p) => gpuNamed(p.gpu) },
+    { title: "Process", cell: (p) => `${p.command || "a process"} (${p.pid})` },
+    { title: "Account that bills charge", cell: (p) => p.account ?? "not known" },
+    { title: "Memory", number: true, cell: (p) => (p.memory_used_bytes === null ? "not told" : bytes(p.memory_used_bytes)) },
+    { title: "What it is", cell: (p) => h("strong", { class: "bad" }, belongs(p)) },
+  ], list, (p) => `${p.gpu} ${p.pid}`))];
+}
+
+function heldBackTable() {
+  const list = [...live.gpus].filter(([, { heldBack }]) => heldBack);
+  return list.length > 0 && [h("h2", { key: "held-back" }, "GPUs that get no job"), scroll("GPUs that get no job", table("GPUs that get no job", [
+    { title: "GPU", cell: ([key]) => gpuNamed(key) },
+    { title: "Why", cell: ([, { heldBack }]) => heldBack, class: "wide" },
+  ], list, ([key]) => key))];
+}
 
 function serviceTable() {
   return scroll("Inference services", table("Inference services", [

@@ -68,7 +68,8 @@ function reading(gpu) {
     watts: v.power ?? null,
     simulated: gpu.simulated,
     source: gpu.source,
-    processes: gpu.processes,
+    strangers: (gpu.processes ?? []).filter((p) => p.job === null || !gpu.holders.some((holder) => holder.job === p.job)),
+    heldBack: gpu.held_back,
   };
 }
 

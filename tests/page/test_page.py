@@ -821,6 +821,36 @@ class Page(unittest.TestCase):
             self.assertEqual(self.complaints(), [])
             real.stop()
 
+    def test_what_no_job_started_is_named_and_what_gets_no_job(self):
+        nvml = os.environ.get("STINT_FAKE_NVML")
+        if nvml is None:
+            self.skipTest("STINT_FAKE_NVML names no library")
+        b = self.browser
+        b.screen(1280, 900, "light")
+        with tempfile.TemporaryDirectory() as folder:
+            pids = pathlib.Path(folder) / "pids"
+            pids.write_text(f"{os.getpid()}\n")
+            here = {"name": "here", "gpu_model": "A100-80GB", "gpus": 2, "gpu_memory": "80GiB", "cpu_milli": 4000, "memory": "4GiB", "per_hour": "2"}
+            real = Daemon(STINT, folder, {"nodes": [here], "queues": [{"name": "agency"}], "telemetry": {"nvml_library": nvml, "every": 0.2}}, simulate=False,
+                          environment={"FAKE_NVML_PIDS": str(pids), "FAKE_NVML_USED_MIB": "10"})
+            self.addCleanup(real.stop)
+            real.submit("needs-both", "agency", 2)
+            b.open(real.url + "/#/fleet")
+            b.wait_for("document.activeElement.id === 'token'")
+            b.call("Input.insertText", text=real.token)
+            b.key("Enter")
+            b.wait_for("document.getElementById('main').innerText.includes('GPUs that get no job')")
+            text = b.value("document.getElementById('main').innerText")
+            name = pathlib.Path(f"/proc/{os.getpid()}/comm").read_text().strip()
+            self.assertIn("Processes on GPUs that no job gave them", text)
+            for words in (f"{name} ({os.getpid()})", pathlib.Path(f"/proc/{os.getpid()}").owner(), "3 GiB", "belongs to no job", "here, GPU 0",
+                          f"process {os.getpid()} still computes on it"):
+                self.assertIn(words, text)
+            pids.write_text("")
+            b.wait_for("!/that get no job|no job gave them/.test(document.getElementById('main').innerText)")
+            self.assertEqual(self.complaints(), [])
+            real.stop()
+
     def test_the_switch_changes_the_colours_and_is_remembered(self):
         b = self.browser
         b.screen(1280, 900, "light")
