@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "advise/presence.h"
 #include "advise/thresholds.h"
 #include "ledger/node_hours.h"
 
@@ -96,6 +97,7 @@ class Tracker {
     first_sign_.assign(in_.history.nodes.size(), in_.history.period.end);
     look_at_bill();
     look_at_hours();
+    look_at_presence();
   }
 
   TrackedSaving track(const TrackedGroup& group, const std::vector<TrackedGroup>& all) {
@@ -151,6 +153,38 @@ class Tracker {
         last = std::max(last, hour.hour_index + 1);
       }
     known_ = intersect(known_, {Instant::from_hour_index(first), Instant::from_hour_index(last)});
+  }
+
+  /// An inventory's dates run on over nights in which a machine is off, and its owner holds it then, too. Whoever bills it knows better.
+  void look_at_presence() {
+    const Interval period = in_.history.period;
+    if (period.empty()) return;
+    FleetFacts fleet{.period = period,
+                     .months = BillingMonths(period),
+                     .currency = in_.ledger.total().currency(),
+                     .first_hour = period.begin.hour_index(),
+                     .nodes = {}};
+    fleet.hour_count = static_cast<size_t>((period.end - Duration::nanoseconds(1)).hour_index() + 1 - fleet.first_hour);
+    for (uint32_t n = 0; n < in_.history.nodes.size(); ++n) {
+      NodeFacts& node = fleet.nodes.emplace_back();
+      node.id = NodeId(n);
+      node.timeline.resize(fleet.hour_count);
+      for (const NodeHours::Hour& hour : node_hours_.of(node.id))
+        if (std::ranges::any_of(node_hours_.buckets(hour), [&](const auto& bucket) { return is_seen(bucket); }))
+          node.timeline[static_cast<size_t>(hour.hour_index - fleet.first_hour)].seen_s = 3600;
+    }
+    add_presence(fleet, node_hours_, in_.ledger);
+    first_hour_ = fleet.first_hour;
+    for (const NodeFacts& node : fleet.nodes) {
+      std::vector<bool>& there = there_.emplace_back();
+      for (const NodeHour& hour : node.timeline)
+        there.push_back(hour.on_s > 0);
+    }
+  }
+
+  bool is_seen(const NodeHours::Bucket& bucket) const {
+    const NodeHours::Key& key = node_hours_.keys()[bucket.key];
+    return key.activity_known && key.cause != IdleCause::kTelemetryMissing;
   }
 
   static double hours(const CostAndWork& c) { return c.length.to_hours(); }
@@ -303,6 +337,7 @@ class Tracker {
     for (const uint32_t n : nodes)
       for (const NodeHours::Hour& hour : node_hours_.of(NodeId(n), period))
         for (const NodeHours::Bucket& bucket : node_hours_.buckets(hour)) {
+          if (!there_[n][static_cast<size_t>(hour.hour_index - first_hour_)] && !is_seen(bucket)) continue;
           const NodeHours::Key& key = node_hours_.keys()[bucket.key];
           const int64_t weight = weight_within(bucket.weight, hour.hour_index, period) / kThousandth;
           there += weight;
@@ -475,6 +510,8 @@ class Tracker {
   std::vector<Instant> first_sign_;  ///< of each node, on the bill or at work
   Interval known_;                   ///< what both a bill (where there is one) and hours of work cover
   bool has_bill_ = false;
+  int64_t first_hour_ = 0;
+  std::vector<std::vector<bool>> there_;  ///< by node and hour since first_hour_, by its bill where it has one
 };
 
 }  // namespace

@@ -8,6 +8,7 @@
 //   another one to the same nodes began. Changes to the same nodes within a week of each other are measured together.
 // - What. A change of price alone (market, commitment, region) is held against the price of a GPU-hour bought, whatever was done with it:
 //   machines that were there anyway and had more to do are no saving of it. Any other: active GPU-hours where telemetry knows of nearly all that was held, before and after; else the GPU-hours that jobs held.
+//   Nothing was held in an hour that the bill does not charge and telemetry did not see, whoever owns the machine.
 // - Prices. Unit prices on the bill of machines of the same type, region and market, after over before.
 #pragma once
 

@@ -3,8 +3,11 @@
 
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "catalog/catalog.h"
 #include "ledger/testing_books.h"
+#include "telemetry/attribution.h"
 
 namespace stint {
 namespace {
@@ -202,6 +205,105 @@ TEST(TrackSavings, ChangesOfOneWeekAreMeasuredTogetherAndLaterOnesApart) {
   EXPECT_EQ(tracked[0].after_period.end, kStart + kHour * 2 * kCut) << "until the third";
   EXPECT_EQ(tracked[0].realised->per_month, Money::units(1460));
   EXPECT_EQ(tracked[1].realised.value().per_month, Money::units(730));
+}
+
+/// A machine of one GPU on all day, and after the change from eight to twenty alone, in which it works an hour more of ten.
+struct NightsOff {
+  NightsOff() {
+    history.period = {kStart, kStart + kHour * (2 * kCut)};
+    usage.period = history.period;
+    Node node;
+    node.name = "a";
+    history.nodes = {node};
+    Device device;
+    device.node = NodeId(0);
+    device.index = 0;
+    history.devices = {device};
+    usage.devices.resize(1);
+    for (int64_t h = 0; h < 2 * kCut; ++h)
+      if (h < kCut || is_day(h)) hour(h);
+  }
+  static bool is_day(int64_t h) { return h % 24 >= 8 && h % 24 < 20; }
+  /// Ten hours of work a day before, eleven after.
+  static bool works(int64_t h) { return h % 24 >= 8 && h % 24 < (h < kCut ? 18 : 19); }
+
+  void hour(int64_t h) {
+    add(usage.devices[0].metrics, h);
+    BillLine line;
+    line.provider = "aws";
+    line.resource_id = "a";
+    line.spend = SpendKind::kCompute;
+    line.charge_period = {kStart + kHour * h, kStart + kHour * (h + 1)};
+    line.billed = line.effective = Money::units(2);
+    history.bill.push_back(line);
+  }
+  void add(std::map<Metric, HourlySeries>& metrics, int64_t h) const {
+    HourlySeries& s = metrics[Metric::kUtilization];
+    s.hours.resize(usage.hour_count());
+    s.hours[static_cast<size_t>(h)] = {works(h) ? 80.0F : 0.0F, works(h) ? 80.0F : 0.0F, 3600,
+                                       static_cast<uint16_t>(works(h) ? 0 : 1000)};
+    s.count += 60;
+    s.max = 80;
+  }
+
+  [[nodiscard]] TrackedSaving track() const {
+    const Attribution who = attribute(history, usage);
+    const Ledger ledger = post(history, who.occupancy, Catalog::built_in(), {CostBasis::kEffective, history.period}).value();
+    const std::vector<AppliedChange> changes = {applied(1, kNights, kCut)};
+    return track_savings({history, who.occupancy, ledger, changes}).front();
+  }
+
+  History history;
+  Usage usage;
+};
+
+// 48 a day for ten hours of work, then 24 for eleven: at the demand of before 48 − 24 × 10/11 a day. Whoever says whose the work is, the tenth that
+// it grew by is not lost; an inventory says it of nights, too, in which the machine is off.
+TEST(TrackSavings, WhoeverNamesTheClientDemandThatGrewIsCounted) {
+  const auto owned = [](NightsOff& fleet) { fleet.history.nodes[0].tenant.client = "acme"; };
+  const auto dated = [&](NightsOff& fleet) {
+    owned(fleet);
+    fleet.history.nodes[0].present_from = fleet.history.period.begin;
+    fleet.history.nodes[0].present_until = fleet.history.period.end;
+  };
+  const auto tagged = [](NightsOff& fleet) {
+    for (BillLine& line : fleet.history.bill)
+      line.tags = {{"client", "acme"}};
+  };
+  const auto podded = [](NightsOff& fleet) {
+    Holder holder;
+    holder.ns = "acme";
+    holder.pod = "trainer";
+    fleet.history.holders = {holder};
+    DeviceUsage::Held& held = fleet.usage.devices[0].holders.emplace_back();
+    held.holder = HolderId(0);
+    for (int64_t h = 0; h < 2 * kCut; ++h)
+      if (NightsOff::works(h)) fleet.add(held.metrics, h);
+  };
+  const auto recorded = [](NightsOff& fleet) {
+    for (int64_t day = 0; day * 24 < 2 * kCut; ++day) {
+      stint::Run run;
+      run.id = fmt::format("{:03}", day);
+      run.tenant.client = "acme";
+      run.started = kStart + kHour * (day * 24 + 8);
+      run.ended = kStart + kHour * (day * 24 + (day * 24 < kCut ? 18 : 19));
+      run.allocations = {{"a", {0}, 1}};
+      fleet.history.runs.push_back(run);
+    }
+  };
+  const std::vector<std::pair<std::string, std::function<void(NightsOff&)>>> sources = {
+      {"nothing", [](NightsOff&) {}}, {"an inventory", owned}, {"an inventory with dates", dated},
+      {"tags of the bill", tagged},   {"pods", podded},        {"jobs", recorded}};
+  for (const auto& [source, name_client] : sources) {
+    NightsOff fleet;
+    name_client(fleet);
+    const TrackedSaving t = fleet.track();
+    ASSERT_TRUE(t.realised) << source << ": " << ::testing::PrintToString(t.notes);
+    EXPECT_EQ(t.measure, WorkMeasure::kActive) << source;
+    EXPECT_DOUBLE_EQ(t.before.gpu_hours / t.before.length.to_hours(), 10.0 / 24) << source;
+    EXPECT_DOUBLE_EQ(t.after.gpu_hours / t.after.length.to_hours(), 11.0 / 24) << source;
+    EXPECT_NEAR(t.realised->per_month.to_double(), (48 - 24.0 * 10 / 11) * 730 / 24, 0.01) << source;
+  }
 }
 
 TEST(TrackSavings, NothingAppliedIsNothingTracked) { EXPECT_THAT(Fleet(1).track({}), IsEmpty()); }
