@@ -29,6 +29,40 @@ std::vector<uint16_t> limited_hours(std::vector<uint16_t> on_s, Duration from, D
   return on_s;
 }
 
+namespace {
+
+/// Adds to each hour `seconds` × its part of `room`, or all of it.
+void fill_room(std::vector<uint16_t>& on_s, const std::vector<int64_t>& room, int64_t seconds) {
+  const int64_t all = std::accumulate(room.begin(), room.end(), int64_t{0});
+  if (all == 0) return;
+  const int64_t filled = std::min(seconds, all);
+  int64_t so_far = 0;
+  for (size_t h = 0; h < on_s.size(); ++h) {
+    const int64_t before = so_far * filled / all;
+    so_far += room[h];
+    on_s[h] = static_cast<uint16_t>(on_s[h] + so_far * filled / all - before);
+  }
+}
+
+}  // namespace
+
+std::vector<uint16_t> stretched_hours(std::vector<uint16_t> on_s, const std::vector<uint16_t>& before, int64_t wanted_s) {
+  const auto seconds = [&] { return std::accumulate(on_s.begin(), on_s.end(), int64_t{0}); };
+  if (const int64_t now = seconds(); wanted_s <= now) {
+    const std::vector<int64_t> room(on_s.begin(), on_s.end());
+    std::ranges::fill(on_s, uint16_t{0});
+    fill_room(on_s, room, std::max<int64_t>(0, wanted_s));
+    return on_s;
+  }
+  for (const bool whole : {false, true}) {
+    std::vector<int64_t> room;
+    for (size_t h = 0; h < on_s.size(); ++h)
+      room.push_back(std::max<int64_t>(0, (whole ? 3600 : before[h]) - on_s[h]));
+    fill_room(on_s, room, wanted_s - seconds());
+  }
+  return on_s;
+}
+
 Books::Books(const FleetFacts& facts, const PriceLookup& prices) : facts_(facts), prices_(prices) {
   std::vector<Money> period;
   for (const NodeFacts& node : facts.nodes)
@@ -105,6 +139,10 @@ Result<Money> Books::apply(const Change& change) {
 
 Result<Money> Books::apply_as_replayed(const Change& change, Money replayed) {
   TRY_ASSIGN(const std::vector<Outcome> outcomes, outcome_of(change));
+  const bool of_price = std::holds_alternative<SwitchMarket>(change) || std::holds_alternative<MoveRegion>(change);
+  std::vector<std::vector<uint16_t>> on_before;
+  for (const Outcome& o : outcomes)
+    on_before.push_back(nodes_[o.node].on_s);
   TRY_ASSIGN(const Money saving, apply(change));
   Money left = Money::nanos(0, facts_.currency);
   std::vector<int64_t> weights;
@@ -115,8 +153,16 @@ Result<Money> Books::apply_as_replayed(const Change& change, Money replayed) {
   const Money wanted = left + saving - replayed;
   if (left.count_nanos() <= 0 || wanted.count_nanos() <= 0) return saving;
   const std::vector<Money> parts = split_by_largest_remainder(wanted, weights);
-  for (size_t i = 0; i < outcomes.size(); ++i)
-    nodes_[outcomes[i].node].monthly = parts[i];
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    PlanNode& node = nodes_[outcomes[i].node];
+    if (!of_price && node.monthly.count_nanos() > 0 && parts[i] != node.monthly) {
+      const Money seconds =
+          scale(Money::nanos(node.seconds(), facts_.currency), parts[i].count_nanos(), node.monthly.count_nanos());
+      node.on_s = stretched_hours(std::move(node.on_s), on_before[i], seconds.count_nanos());
+      node.hours_changed = true;
+    }
+    node.monthly = parts[i];
+  }
   return replayed;
 }
 

@@ -49,6 +49,9 @@ struct PlanNode {
 /// reservations one after another, so a machine that is never off is kept for `to` of every `from`.
 /// @param from  > 0
 std::vector<uint16_t> limited_hours(std::vector<uint16_t> on_s, Duration from, Duration to);
+/// Seconds on by hour that sum to `wanted_s`, as far as there are so many: for less each hour gives the same part, for more each is on for the same
+/// part of what it was `before`, and then of what is left of it.
+std::vector<uint16_t> stretched_hours(std::vector<uint16_t> on_s, const std::vector<uint16_t>& before, int64_t wanted_s);
 
 class Books {
  public:
@@ -74,8 +77,9 @@ class Books {
   [[nodiscard]] Result<Money> saving_of(const Change& change) const;
   /// Applies it. @return what it saves, as saving_of; on error the books are as before.
   Result<Money> apply(const Change& change);
-  /// Applies it, and its machines cost so much that it saves what a replay of it showed; where nothing of them is left to cost anything, the
-  /// books' own figure stands. @return what it saves on the books from now on.
+  /// Applies it, and its machines cost so much that it saves what a replay of it showed: a change of market or region by what an hour costs, any
+  /// other by the hours that they are on, as far as a day has them. Where nothing of them is left to cost anything, the books' own figure stands.
+  /// @return what it saves on the books from now on.
   Result<Money> apply_as_replayed(const Change& change, Money replayed);
 
  private:
