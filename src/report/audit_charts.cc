@@ -179,15 +179,23 @@ Html gap_waterfall(const AuditReport& report, const GoalVerdict& verdict) {
          amount.minus(o.amount)});
   }
   rows.push_back({"Goal", {{0, left.to_double() / whole, "whole", left.to_text()}}, amount(left)});
+  std::vector<std::string> remedies;
   if (report.bound && report.bound->holds) {
     const Money least = report.bound->per_month;
-    rows.push_back(
-        {"No plan costs less", {{0, std::max(0.0, least.to_double() / whole), "whole", least.to_text()}}, amount(least)});
+    const double end = std::max(0.0, least.to_double() / whole);
+    if (least < left)
+      rows.push_back({"Between the goal and the least that is possible",
+                      {{end, left.to_double() / whole, "gap", (left - least).to_text(), 1, BarFill::kNarrowStripes}},
+                      amount.minus(left - least)});
+    if (left < least)
+      remedies.push_back(fmt::format("No plan with these levers and prices reaches {}: the least that is possible is {} a month",
+                                     verdict.goal.text, least.to_text()));
+    rows.push_back({"No plan costs less", {{0, end, "whole", least.to_text()}}, amount(least)});
   }
-  std::vector<std::string> remedies;
   for (const Obstacle& o : verdict.gap)
     remedies.push_back(fmt::format("{}. Removed by: {}", o.what, o.remedy));
-  return bar_rows(rows, "From the plan to the goal " + verdict.goal.text + ", obstacle by obstacle") + bullet_list(remedies);
+  return element("h3", "From the plan to " + verdict.goal.text) +
+         bar_rows(rows, "From the plan to the goal " + verdict.goal.text + ", obstacle by obstacle") + bullet_list(remedies);
 }
 
 Html client_bars(const AuditReport& report) {

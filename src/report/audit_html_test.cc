@@ -117,6 +117,37 @@ TEST(PlanWaterfall, ManyFindingsEndInOneStepForTheRest) {
   EXPECT_THAT(plan_waterfall(testing::large_report()).str(), HasSubstr("280 smaller findings"));
 }
 
+GoalVerdict missed_by(int64_t amount) {
+  GoalVerdict verdict;
+  verdict.goal = parse_goal("cost<=800").value();
+  verdict.gap = {{"an obstacle", Money::units(amount), "a remedy"}};
+  return verdict;
+}
+
+AuditReport with_bound(int64_t per_month) {
+  AuditReport report = testing::empty_report();
+  report.totals.plan_per_month = Money::units(1000);
+  report.bound.emplace();
+  report.bound->holds = true;
+  report.bound->per_month = Money::units(per_month);
+  return report;
+}
+
+// 1,000 − 200 = the goal of 800; 800 − 300 = the bound of 500.
+TEST(GapWaterfall, EndsAtWhatNoPlanCanBeat) {
+  const std::string drawing = gap_waterfall(with_bound(500), missed_by(200)).str();
+  EXPECT_THAT(drawing, HasSubstr("<h3>From the plan to cost&lt;=800</h3>"));
+  EXPECT_THAT(drawing, HasSubstr("x=\"800\" width=\"200\" height=\"1\" class=\"gap\""));
+  EXPECT_THAT(drawing, HasSubstr("x=\"500\" width=\"300\" height=\"1\" class=\"gap\""));
+  EXPECT_GT(drawing.rfind("No plan costs less"), drawing.rfind("Between the goal and the least that is possible"));
+}
+
+TEST(GapWaterfall, SaysThatNoPlanReachesAGoalBelowTheBound) {
+  const std::string drawing = gap_waterfall(with_bound(900), missed_by(200)).str();
+  EXPECT_THAT(drawing, HasSubstr("No plan with these levers and prices reaches cost&lt;=800"));
+  EXPECT_THAT(drawing, Not(HasSubstr("Between the goal")));
+}
+
 TEST(HeatMap, ManyNodesAreShownByGroup) {
   const std::string map = heat_map(testing::large_report()).str();
   EXPECT_EQ(occurrences(map, "bar-label"), 3U);

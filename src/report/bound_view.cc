@@ -92,7 +92,8 @@ Html bound_waterfall(const AuditReport& report) {
   std::vector<std::string> lines = what_is_counted();
   lines.insert(lines.begin(), bound_line(report));
   rows.push_back({"No plan costs less", {{0, std::max(0.0, left.to_double() / whole), "whole", left.to_text()}}, amount(left)});
-  return bar_rows(rows, "From the plan to what no plan can beat, by what the bound leaves out") + bullet_list(lines);
+  return element("h3", "From the plan to what no plan can beat") +
+         bar_rows(rows, "From the plan to what no plan can beat, by what the bound leaves out") + bullet_list(lines);
 }
 
 }  // namespace stint

@@ -80,6 +80,7 @@ TEST(JointPlanReport, SaysWhatNoPlanCanBeat) {
   const std::string page = joint_plan_html(with_bound());
   EXPECT_THAT(page, HasSubstr("From the plan to what no plan can beat"));
   EXPECT_THAT(page, HasSubstr("No plan costs less"));
+  EXPECT_THAT(page, HasSubstr("<h3>From the plan to what no plan can beat</h3>"));
 }
 
 TEST(JointPlanReport, WithoutABoundThereIsNone) {
