@@ -263,6 +263,7 @@ struct Auditor::Impl {
               in.longest_term,
               in.savings_plans,
               in.owned,
+              in.services_longer_pct,
               in.owners} {}
 
   std::optional<History> bill_alone;  ///< its machines, where nothing else names any
@@ -326,6 +327,7 @@ Result<Auditor> Auditor::create(const AuditInput& input) {
   add_promises(*impl->facts, *impl->ledger);
   add_promises(*impl->facts, known, input.owners);
   add_promises(*impl->facts, input.goals);
+  if (input.services_longer_pct) impl->facts->unpromised_pct = 100 + *input.services_longer_pct;
   return Auditor(std::move(impl));
 }
 

@@ -56,7 +56,9 @@ struct AuditInput {
   CommitmentTerm longest_term = CommitmentTerm::kOneYear;  ///< that may be committed to
   std::vector<SavingsPlanOffer> savings_plans = {};        ///< that may be bought
   std::vector<OwnedInstances> owned = {};                  ///< commitments bought before, of which it is known when they end
-  RunOwners owners = {};                                   ///< of pods: a label may promise p99 of a service
+  std::optional<double> services_longer_pct =
+      {};  ///< p99 of services of which nothing is promised may grow by that much; none = by nothing
+  RunOwners owners = {};                    ///< of pods: a label may promise p99 of a service
 };
 
 }  // namespace stint

@@ -86,6 +86,10 @@ struct NodeFacts {
   [[nodiscard]] std::optional<Money> hourly() const;
 };
 
+/// Of p99 as it is, in percent: the bound of a service of which nothing is promised. Milliseconds are recorded to 1 %, so less than that is no
+/// difference.
+inline constexpr double kTodaysP99Pct = 101;
+
 struct FleetFacts {
   Interval period;
   BillingMonths months;
@@ -96,6 +100,7 @@ struct FleetFacts {
   SpotBelief spot = {};
   std::map<std::string, double> promises_ms = {};      ///< of p99, by service (promises.h)
   std::optional<double> promised_pct = {};             ///< of p99 of all services: at most so many percent of as it is; > 0
+  double unpromised_pct = kTodaysP99Pct;               ///< of p99 of services of which nothing is promised, likewise
   std::vector<std::string> promise_notes = {};         ///< tags that should promise something and cannot be read
   std::vector<BillContradiction> contradictions = {};  ///< of bill and inventory; nodes hold what the bill says
 };

@@ -60,6 +60,26 @@ std::optional<double> parse_promise(std::string_view text) {
   return *number * unit_ms;
 }
 
+P99Bound p99_bound(const FleetFacts& fleet, const std::string& service, std::optional<double> now_ms) {
+  const auto own = fleet.promises_ms.find(service);
+  std::optional<double> pct = fleet.promised_pct;
+  if (own != fleet.promises_ms.end() && now_ms && *now_ms > 0) {
+    const double own_pct = 100 * own->second / *now_ms;
+    pct = std::min(own_pct, pct.value_or(own_pct));
+  }
+  return {pct.value_or(fleet.unpromised_pct), pct.has_value()};
+}
+
+std::string promise_text(const FleetFacts& fleet) {
+  if (fleet.promised_pct)
+    return fmt::format(
+        "keep p99 within {:.0f} % of what it is, as the goals promise, or what is promised of one where that is stricter",
+        *fleet.promised_pct);
+  if (fleet.unpromised_pct == kTodaysP99Pct)
+    return "keep p99 within what is promised of it, else within what it is today (to 1 %)";
+  return fmt::format("keep p99 within what is promised of it, else within {:.0f} % of what it is", fleet.unpromised_pct);
+}
+
 void add_promises(FleetFacts& fleet, std::span<const Goal> goals) {
   for (const Goal& goal : goals) {
     if (goal.measure == GoalMeasure::kServiceP99) note_promise(fleet, goal.service, goal.bound);

@@ -21,4 +21,16 @@ void add_promises(FleetFacts& fleet, const Ledger& ledger);
 /// Labels of pods: of the service that the pod belongs to.
 void add_promises(FleetFacts& fleet, const History& history, const RunOwners& owners);
 
+/// What may become of p99 of a service.
+struct P99Bound {
+  double pct =
+      kTodaysP99Pct;  ///< at most, of as it is: the stricter of its own promise, where that and p99 now are known in milliseconds, and
+                      ///< that of all services; FleetFacts::unpromised_pct where there is neither
+  bool promised = false;
+};
+/// @param now_ms  p99 as measured; none = it was not.
+P99Bound p99_bound(const FleetFacts& fleet, const std::string& service, std::optional<double> now_ms);
+/// The bounds of all, as a sentence goes on: "keep p99 within …".
+std::string promise_text(const FleetFacts& fleet);
+
 }  // namespace stint

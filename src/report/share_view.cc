@@ -79,7 +79,8 @@ std::string share_text(const ShareView& view, Screen screen) {
     out += "No machine becomes free by sharing that requests would not notice: the audit names what is too slow.\n\n";
   std::string notes = fmt::format(
       "Amounts in {}. MIG: memory {:.1f} × the peak and compute {:.1f} × the busiest 5 % of working time, any clients; where it "
-      "was measured how much of a GPU a request keeps busy, it takes at most {:.2f} × as long. Side by "
+      "was measured how much of a GPU a request keeps busy, p99 stays within what is promised of it, else within today's. Side "
+      "by "
       "side: one client "
       "and category alone, memory peaks to {:.0f} %, busy p95 to {:.0f} %; time slices for people's sessions, else MPS. "
       "Different owners "
@@ -87,8 +88,8 @@ std::string share_text(const ShareView& view, Screen screen) {
       "goes: under MPS one neighbour made one job in a hundred {:.1f} times slower, of pairs that were measured, so the audit "
       "does "
       "not count what that saves.",
-      view.currency.code(), kShareMemoryMargin, kShareComputeMargin, kShareSlowest, 100 * kSharedMemoryLimit,
-      100 * kSharedComputeLimit, kMostSlowedByNeighbour);
+      view.currency.code(), kShareMemoryMargin, kShareComputeMargin, 100 * kSharedMemoryLimit, 100 * kSharedComputeLimit,
+      kMostSlowedByNeighbour);
   for (const std::string& note : view.plan.notes)
     notes += " Note: " + note + ".";
   return fitted(out + wrapped(notes, screen), screen);

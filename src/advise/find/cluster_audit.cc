@@ -189,7 +189,7 @@ class Auditing {
     load.busy_p95_pct = m.use->busiest_pct;
     load.memory_p95 = load.memory_peak = m.use->memory_peak;
     if (const MigGeometry* geometry = find_mig_geometry(m.use->gpu_model)) {
-      const auto profile = share_profile(*geometry, {&no_facts, &load, false}, ShareRule::kFit);
+      const auto profile = share_profile(*geometry, {.node = &no_facts, .gpu = &load}, ShareRule::kFit);
       return profile ? "MIG " + geometry->profiles[static_cast<size_t>(*profile)].name : "";
     }
     const GpuFacts* gpu = catalog_.find_gpu(m.use->gpu_model);

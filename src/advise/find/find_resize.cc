@@ -4,6 +4,7 @@
 
 #include "advise/find/finder_text.h"
 #include "advise/plan/plan_rightsize.h"
+#include "advise/promises.h"
 #include "advise/thresholds.h"
 #include "base/counted.h"
 #include "base/short_money.h"
@@ -26,16 +27,6 @@ std::string resize_title(const RightsizeRow& row, const RightsizeTarget& to, con
                        row.service_names.size() == 1 ? row.service_names.front() : counted(row.service_count, "service"));
   if (to.count == std::ssize(row.nodes)) return fmt::format("Replace {} by {}", title_of(group), to.type->name);
   return fmt::format("Replace {} by {} × {}", title_of(group), to.count, to.type->name);
-}
-
-/// What replays hold services to, as a sentence goes on.
-std::string promise_text(const FleetFacts& facts) {
-  return facts.promised_pct
-             ? fmt::format(
-                   "keep p99 within {:.0f} % of what it is, as the goals promise, or what is promised of one where that is "
-                   "stricter",
-                   *facts.promised_pct)
-             : fmt::format("keep p99 within {:.2f} × what it is, or what is promised of it", RightsizeOptions().slowest);
 }
 
 void describe_target(Finding& f, const FleetView& fleet, const RightsizeRow& row, const RightsizeTarget& to,

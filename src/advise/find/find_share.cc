@@ -4,6 +4,7 @@
 // Who may share with whom is in share_fit.h.
 #include <algorithm>
 
+#include "advise/promises.h"
 #include "advise/share/share_fit.h"
 #include "advise/share/share_latency.h"
 #include "base/counted.h"
@@ -122,8 +123,8 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::ve
           ? fmt::format(
                 "each service gets a slice with memory ≥ {:.1f} × its peak and compute ≥ {:.1f} × what it uses in the "
                 "busiest 5 % of its working time; where it was measured how much of a GPU its requests keep busy, enough of it "
-                "that they take at most {:.2f} × as long then",
-                kShareMemoryMargin, kShareComputeMargin, kShareSlowest)
+                "that they {}",
+                kShareMemoryMargin, kShareComputeMargin, promise_text(fleet.facts))
           : fmt::format("on each GPU memory peaks sum to ≤ {:.0f} % and busy p95 utilisation to ≤ {:.0f} %, one client only",
                         kSharedMemoryLimit * 100, kSharedComputeLimit * 100));
   f.arithmetic.push_back(fmt::format("{} on {} = {} of {} ({} each); {} given back", counted(services.size(), "service"),
@@ -154,8 +155,8 @@ Finding too_slow(const FleetView& fleet, const NodeGroup& pool, const std::vecto
   f.caveats.insert(
       f.caveats.begin(),
       fmt::format("a machine becomes free only by slices on which a request takes up to {:.2f} × as long by itself, by the "
-                  "SMs and memory bandwidth measured; at most {:.2f} ×, queueing included, is taken for harmless",
-                  worst_of(latency_on_shares(std::get<ShareGpus>(f.change), fleet.facts)).most, kShareSlowest));
+                  "SMs and memory bandwidth measured; with the queue before it a service must {}",
+                  worst_of(latency_on_shares(std::get<ShareGpus>(f.change), fleet.facts)).most, promise_text(fleet.facts)));
   return f;
 }
 
@@ -177,7 +178,7 @@ Proposals find_share(const FleetView& fleet) {
   }
   Proposals out;
   for (const auto& [key, pool] : pools) {
-    const std::vector<ShareService> services = services_of(pool);
+    const std::vector<ShareService> services = services_of(fleet.facts, pool);
     if (pool.size() < 2 || services.empty()) continue;
     const int64_t per_node = pool.front()->gpu_count;
     SharePacking best = pack_side_by_side(services, fleet.prices.catalog().find_gpu(pool.front()->gpu_model));

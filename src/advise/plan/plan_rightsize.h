@@ -4,7 +4,7 @@
 // cheapest is taken. Services are replicas of a model, so their count is free: each service needs
 //   more than (its busy GPUs, p95) × (1 + headroom) / (throughput relative to now)
 // GPUs, and at least two replicas where there are two now; and its recorded hours, replayed on as many (prove/service_pools.h), keep p99
-// within what is promised of it (advise/promises.h), or `slowest`. Machines that hold replicas of the same services are decided together, others
+// within what is promised of it (advise/promises.h), or what it is today. Machines that hold replicas of the same services are decided together, others
 // each for themselves: no group's busiest service speaks for another. Then every type of several GPUs is tried for all that fit it at once, since they may fill fewer machines
 // together. The lower end of the throughput decides; the upper end says what it would be if it holds.
 // Work in MIG instances needs a GPU whose instances hold it and keep it apart.
@@ -29,9 +29,8 @@ struct ServiceDemand {
 };
 
 struct RightsizeOptions {
-  double headroom = 0.2;       ///< of services
-  double slowest = 1.25;       ///< times as long as now that p99 of requests may take where nothing is promised; ≥ 1
-  double least_saving = 0.05;  ///< of the cost now: less is not worth a move
+  double headroom = 0.2;                         ///< of services
+  double least_saving = 0.05;                    ///< of the cost now: less is not worth a move
   std::map<std::string, ServiceDemand> demands;  ///< by service; the others' is what telemetry shows
 };
 

@@ -51,7 +51,27 @@ TEST(PlanRightsize, CountFollowsTheDemandThatIsKnown) {
   EXPECT_EQ(plan.saving_per_month, usd("2304"));  // 4 × 0.8 × 720
   // Without it: 8 × 0.6 × 1.2 = 5.76, so six by room. Replayed, 4 of them are busy: on eight one request in seventeen finds none free (Erlang's
   // C), on seven one in seven, on six more than one in four, and p99 grows by more than a quarter.
+  fleet.facts.unpromised_pct = 125;
   EXPECT_EQ(plan_of(fleet).rows[0].best->count, 7);
+}
+
+// Eight replicas of which 0.4 are busy: on three one request in 116 finds none free (Erlang's C), so p99 is that of a request by itself, as it is on
+// eight; on two one in fifteen waits. Eight at half load make requests wait now, and longer with any less.
+TEST(PlanRightsize, WithoutAPromiseP99StaysAsItIs) {
+  for (const auto& [busy_pct, kept] : {std::pair(5.0, 3), std::pair(50.0, 8)}) {
+    TestFleet fleet;
+    for (int i = 0; i < 8; ++i)
+      fleet
+          .add(fmt::format("serve-{}", i), "aws", "g6.xlarge", WorkloadKind::kRealtimeInference,
+               {Use{.mean = busy_pct, .p95 = busy_pct, .idle = 5, .memory_gib = 12}})
+          .gpus[0]
+          .workload = "search";
+    const RightsizePlan plan = plan_of(fleet);
+    ASSERT_EQ(plan.rows[0].best.has_value(), kept < 8) << busy_pct;
+    if (plan.rows[0].best) {
+      EXPECT_EQ(plan.rows[0].best->count, kept);
+    }
+  }
 }
 
 // Eight at half load: with seven p99 takes longer than now, by less than a quarter. A promise that nothing gets slower forbids it, one that half as
@@ -64,6 +84,7 @@ TEST(PlanRightsize, AGoalInPercentDecidesHowManyAreKept) {
              {Use{.mean = 50, .p95 = 60, .idle = 5, .memory_gib = 12}})
         .gpus[0]
         .workload = "search";
+  fleet.facts.unpromised_pct = 125;
   EXPECT_EQ(plan_of(fleet).rows[0].best->count, 7);
   fleet.facts.promised_pct = 100;
   EXPECT_FALSE(plan_of(fleet).rows[0].best);
@@ -125,7 +146,8 @@ TEST(PlanRightsize, UncertainThroughputIsAnInterval) {
                                 {Use{.mean = 10, .p95 = 20, .idle = 5, .memory_gib = 12}});
     node.gpus[0].workload = "search";
   }
-  const RightsizePlan plan = plan_of(fleet, {.slowest = 4});
+  fleet.facts.unpromised_pct = 400;
+  const RightsizePlan plan = plan_of(fleet);
   ASSERT_TRUE(plan.rows[0].best);
   const RightsizeTarget& best = *plan.rows[0].best;
   EXPECT_EQ(best.type->name, "g6.xlarge");
@@ -138,6 +160,7 @@ TEST(PlanRightsize, UncertainThroughputIsAnInterval) {
   EXPECT_EQ(best.saving_per_month, usd("6508.8"));  // (4 × 3.06 − 4 × 0.8) × 720
   EXPECT_EQ(best.saving_best, usd("7660.8"));       // (4 × 3.06 − 2 × 0.8) × 720
   // A third of the speed is three times the latency: too slow unless that is allowed.
+  fleet.facts.unpromised_pct = 125;
   const RightsizePlan strict = plan_of(fleet);
   ASSERT_TRUE(strict.rows[0].best);
   EXPECT_EQ(strict.rows[0].best->type->name, "p3.2xlarge");
@@ -171,7 +194,8 @@ TEST(PlanRightsize, MeasuredRatesTakeThePlaceOfDataSheets) {
                     .as_of = {}});
   }
   fleet.catalog = fleet.catalog.with_measurements(rows).value();
-  const RightsizePlan plan = plan_of(fleet, {.slowest = 6});
+  fleet.facts.unpromised_pct = 600;
+  const RightsizePlan plan = plan_of(fleet);
   ASSERT_TRUE(plan.rows[0].best);
   EXPECT_EQ(plan.rows[0].best->throughput.basis, "measured");
   EXPECT_NEAR(plan.rows[0].best->throughput.low, 0.3, 1e-12);
@@ -269,6 +293,7 @@ TEST(PlanRightsize, ReplicasOfOneServiceBecomeFewer) {
              {Use{.mean = 30, .p95 = 30, .idle = 5, .memory_gib = 12}})
         .gpus[0]
         .workload = "vllm";
+  fleet.facts.unpromised_pct = 125;
   const RightsizePlan plan = plan_of(fleet);
   ASSERT_THAT(plan.rows, SizeIs(1));
   EXPECT_EQ(plan.rows[0].service_count, 1);

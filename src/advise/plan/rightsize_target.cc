@@ -154,7 +154,7 @@ Result<RightsizeTarget> RightsizeTargets::at_best(const RightsizeGroup& g, const
   RightsizeTarget out{&type, hourly, std::ssize(g.nodes), std::ssize(g.nodes), *relative, {}, {}};
   if (g.row.services) {
     const auto& promised_pct = fleet_.facts.promised_pct;
-    const double slowest = promised_pct ? *promised_pct / 100 : options_.slowest;
+    const double slowest = promised_pct.value_or(fleet_.facts.unpromised_pct) / 100;
     if (relative->low * slowest < 1 && (promised_pct || !all_promised(g)))
       return invalid("a request could take {:.1f} × as long", 1 / relative->low);
     if (gpus_per_machine(g, type) == 0) return invalid("less than a GPU");
@@ -177,8 +177,7 @@ std::string RightsizeTargets::broken_promise(const RightsizeGroup& g, const Inst
   auto known = memo_.outlooks.find(key);
   if (known == memo_.outlooks.end()) {
     const std::array<Instant, 2> whole = {fleet_.facts.period.begin, fleet_.facts.period.end};
-    const auto outlook = replay_services(change, fleet_.facts, fleet_.prices.catalog(),
-                                         {.marks = whole, .draws = 1, .allowed_pct = 100 * options_.slowest});
+    const auto outlook = replay_services(change, fleet_.facts, fleet_.prices.catalog(), {.marks = whole, .draws = 1});
     if (!outlook.ok()) return outlook.error().message;
     known = memo_.outlooks.emplace(std::move(key), *outlook).first;
   }
@@ -186,7 +185,7 @@ std::string RightsizeTargets::broken_promise(const RightsizeGroup& g, const Inst
   const bool slow = end == SpeedEnd::kSlow;
   const double p99_pct = slow ? o.p99_pct.mean : o.p99_least_pct;
   const double in_time_pct = slow ? o.in_time_pct.mean : o.in_time_most_pct;
-  if (p99_pct > o.allowed_pct)
+  if (p99_pct > o.bound.pct)
     return p99_pct >= kCannotKeepUpPct ? fmt::format("{} would not keep up", o.worst)
                                        : fmt::format("p99 of {} would be {:.0f} % of what it is now", o.worst, p99_pct);
   return in_time_pct < kServedInTimePct ? fmt::format("{:.1f} % of the requests served in time now still would be", in_time_pct)

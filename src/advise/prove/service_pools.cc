@@ -316,11 +316,10 @@ class PoolReplay {
       out.busy = true;
       const ServiceP99 p99 = p99_of_service(o);
       out.each.push_back(p99);
-      const double allowed = p99.allowed_pct(draws_.allowed_pct);
-      if (p99.most_pct / allowed <= largest) continue;
-      largest = p99.most_pct / allowed;
+      if (p99.most_pct / p99.bound.pct <= largest) continue;
+      largest = p99.most_pct / p99.bound.pct;
       worst = &o;
-      out.allowed_pct = allowed;
+      out.bound = p99.bound;
     }
     if (worst == nullptr) {
       out.p99_pct = out.in_time_pct = {100, 100, 100};
@@ -340,13 +339,8 @@ class PoolReplay {
  private:
   [[nodiscard]] ServiceP99 p99_of_service(const PoolOutcome& o) const {
     const WorkTimes work = worse_times(o);
-    const auto promise = facts_.promises_ms.find(o.service->service);
-    return {o.service->service,
-            pct_of(busiest_of(o.as_is), o.now, busiest_of(o.quick), o.least, work),
-            most_pct(o, work),
-            o.service->p99_ms,
-            promise == facts_.promises_ms.end() ? std::nullopt : std::optional(promise->second),
-            facts_.promised_pct};
+    return {o.service->service, pct_of(busiest_of(o.as_is), o.now, busiest_of(o.quick), o.least, work), most_pct(o, work),
+            o.service->p99_ms, p99_bound(facts_, o.service->service, o.service->p99_ms)};
   }
 
   [[nodiscard]] double most_pct(const PoolOutcome& o, WorkTimes work) const {

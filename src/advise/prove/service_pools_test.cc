@@ -141,6 +141,7 @@ TEST(ServicePools, APromiseInMillisecondsTakesThePlaceOfTheRatio) {
   EXPECT_EQ(proof_of(fleet, 5).verdict, ProofVerdict::kRejected);
   for (NodeFacts& node : fleet.facts.nodes)
     node.gpus[0].p99_ms = 40;
+  EXPECT_THAT(proof_of(fleet, 5).reason, HasSubstr("ms where 40 ms is the most")) << "today's, as nothing is promised";
   const double ms = 40 * outlook_of(fleet, 5).p99_pct.mean / 100;
   fleet.facts.promises_ms = {{"search", ms + 1}};
   const Proof kept = proof_of(fleet, 5);

@@ -114,20 +114,14 @@ class Replay {
       add_blocks(now, service.now);
       add_blocks(least, service.least);
       add_blocks(most, service.most);
-      const auto promise = facts_.promises_ms.find(name);
-      const ServiceP99 p99{name,
-                           p99_pct(as_is, sum_of(service.least)),
-                           p99_pct(as_is, sum_of(service.most)),
-                           service.p99_ms,
-                           promise == facts_.promises_ms.end() ? std::nullopt : std::optional(promise->second),
-                           facts_.promised_pct};
+      const ServiceP99 p99{name, p99_pct(as_is, sum_of(service.least)), p99_pct(as_is, sum_of(service.most)), service.p99_ms,
+                           p99_bound(facts_, name, service.p99_ms)};
       out.each.push_back(p99);
-      const double allowed = p99.allowed_pct(draws_.allowed_pct);
-      if (p99.most_pct / allowed <= largest) continue;
-      largest = p99.most_pct / allowed;
+      if (p99.most_pct / p99.bound.pct <= largest) continue;
+      largest = p99.most_pct / p99.bound.pct;
       worst = &service;
       out.worst = name;
-      out.allowed_pct = allowed;
+      out.bound = p99.bound;
     }
     if (worst == nullptr) {
       out.p99_pct = out.in_time_pct = {100, 100, 100};

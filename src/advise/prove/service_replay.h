@@ -11,13 +11,13 @@
 // Source: Kleinrock 1975, "Queueing Systems" I, section 3.2 (time in an M/M/1 queue); the tests hold it against requests drawn one by one.
 #pragma once
 
-#include <algorithm>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "advise/node_facts.h"
+#include "advise/promises.h"
 #include "advise/prove/proof.h"
 #include "catalog/catalog.h"
 #include "model/change.h"
@@ -27,21 +27,10 @@ namespace stint {
 /// Of one service.
 struct ServiceP99 {
   std::string service;
-  double least_pct = 100;              ///< p99, percent of as it is
-  double most_pct = 100;               ///< ≥ least_pct
-  std::optional<double> now_ms;        ///< as measured
-  std::optional<double> promise_ms;    ///< which its owner gave (FleetFacts::promises_ms)
-  std::optional<double> promised_pct;  ///< of all services (FleetFacts::promised_pct)
-
-  /// Is something promised of it that can be held against its p99?
-  [[nodiscard]] bool has_promise() const { return promised_pct || (promise_ms && now_ms && *now_ms > 0); }
-  /// What its p99 may be at most, percent of as it is: the stricter of its own promise, where that and p99 now are known in milliseconds,
-  /// and that of all services.
-  [[nodiscard]] double allowed_pct(double otherwise_pct) const {
-    const bool in_ms = promise_ms && now_ms && *now_ms > 0;
-    const double own = in_ms ? 100 * *promise_ms / *now_ms : promised_pct.value_or(otherwise_pct);
-    return std::min(own, promised_pct.value_or(own));
-  }
+  double least_pct = 100;        ///< p99, percent of as it is
+  double most_pct = 100;         ///< ≥ least_pct
+  std::optional<double> now_ms;  ///< as measured
+  P99Bound bound;
 };
 
 struct ServiceOutlook {
@@ -54,7 +43,7 @@ struct ServiceOutlook {
   double in_time_most_pct = 100;          ///< requests of all services, of those in time as it is
   ProofFigure in_time_pct;                ///< the least that is possible
   std::optional<double> p99_now_ms = {};  ///< as measured, of that service
-  double allowed_pct = 100;               ///< what its p99 may be at most
+  P99Bound bound = {};                    ///< of that service
   std::vector<ServiceP99> each = {};      ///< by name, those of which a request was seen
   bool measured = true;                   ///< how much of the GPU requests keep busy
   bool pooled = false;                    ///< replicas behind a balancer (service_pools.h)
@@ -66,7 +55,6 @@ struct ServiceDraws {
   std::span<const Instant> marks;  ///< blocks that are drawn again (proof_weeks.h)
   int draws = 100;
   uint64_t seed = 42;
-  double allowed_pct = 125;  ///< p99 of a service of which nothing is promised, percent of as it is
 };
 
 /// @param catalog  for a change of type. @return error saying what is not known of the change.

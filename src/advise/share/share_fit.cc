@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "advise/promises.h"
+
 namespace stint {
 namespace {
 
@@ -35,14 +37,16 @@ std::string label_of(const ShareService& s) {
   return s.gpu->workload.empty() ? fmt::format("{} GPU {}", s.node->name, s.gpu->index) : s.gpu->workload;
 }
 
-std::vector<ShareService> services_of(const NodeGroup& pool) {
+ShareService share_service(const FleetFacts& facts, const NodeFacts& node, const GpuLoad& gpu) {
+  const bool measured = gpu.busy_p95_pct && gpu.memory_peak && gpu.memory_total;
+  return {&node, &gpu, !measured || gpu.in_gang, p99_bound(facts, service_name(node, gpu), gpu.p99_ms).pct / 100};
+}
+
+std::vector<ShareService> services_of(const FleetFacts& facts, const NodeGroup& pool) {
   std::vector<ShareService> services;
   for (const NodeFacts* node : pool)
-    for (const GpuLoad& gpu : node->gpus) {
-      if (!gpu.in_use) continue;
-      const bool measured = gpu.busy_p95_pct && gpu.memory_peak && gpu.memory_total;
-      services.push_back({node, &gpu, !measured || gpu.in_gang});
-    }
+    for (const GpuLoad& gpu : node->gpus)
+      if (gpu.in_use) services.push_back(share_service(facts, *node, gpu));
   return services;
 }
 
@@ -54,7 +58,7 @@ std::optional<int> share_profile(const MigGeometry& geometry, const ShareService
       s.gpu->memory_while_busy) {
     // A request alone takes w/f times as long on a share f when it keeps w busy; with the queue before it, (1 − ρ)/(1 − ρ·w/f) times
     // that. Solved for f.
-    const double slowest = kShareSlowest / (1 + (kShareSlowest - 1) * *s.gpu->busy_p95_pct / 100);
+    const double slowest = s.slowest / (1 + (s.slowest - 1) * *s.gpu->busy_p95_pct / 100);
     compute = std::max(compute, *s.gpu->sm_while_busy / slowest);
     bandwidth = *s.gpu->memory_while_busy / slowest;
   }

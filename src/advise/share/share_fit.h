@@ -19,21 +19,22 @@ namespace stint {
 inline constexpr double kShareMemoryMargin = 1.1;
 /// Of compute in a MIG instance; without walls kSharedComputeLimit leaves the room.
 inline constexpr double kShareComputeMargin = 1.2;
-/// On a MIG instance a request of a service may take so many times as long, queueing included, at the busiest 5 % of the time.
-inline constexpr double kShareSlowest = 1.25;
-
 /// What runs on one GPU now.
 struct ShareService {
   const NodeFacts* node = nullptr;
   const GpuLoad* gpu = nullptr;
   bool whole = false;  ///< keeps a GPU to itself: it spans several, or was not measured
+  double slowest =
+      1;  ///< × as long as now that a request of a service may take, queueing included, at the busiest 5 % of the time; > 0
 };
+/// @param gpu  in use. By the promises of `facts`.
+ShareService share_service(const FleetFacts& facts, const NodeFacts& node, const GpuLoad& gpu);
 /// Those in use, in order of node and GPU.
-std::vector<ShareService> services_of(const NodeGroup& pool);
+std::vector<ShareService> services_of(const FleetFacts& facts, const NodeGroup& pool);
 std::string label_of(const ShareService& service);
 
 enum class ShareRule : uint8_t {
-  kKeepLatency,  ///< requests of services take at most kShareSlowest times as long, where that was measured
+  kKeepLatency,  ///< requests of services take at most ShareService::slowest times as long, where that was measured
   kFit,          ///< memory and compute alone
 };
 /// The smallest MIG instance for it; none: it needs the GPU.

@@ -183,8 +183,7 @@ FleetSharePlan plan_sharing(const FleetView& fleet, const Usage& usage) {
               fmt::format("{} GPU {} was left out: its MIG instances make no layout that is known", node->name, load.index));
           continue;
         }
-        if (!card.cut && load.in_use)
-          card.service = ShareService{node, &load, !(load.busy_p95_pct && load.memory_peak && load.memory_total) || load.in_gang};
+        if (!card.cut && load.in_use) card.service = share_service(fleet.facts, *node, load);
         cards.push_back(std::move(card));
       }
     if (cards.empty()) continue;

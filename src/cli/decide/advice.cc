@@ -39,6 +39,7 @@ Result<JointPlan> advised_plan(const AdviceOptions& options, const std::string& 
   TRY_ASSIGN(input.goals, load_goals(options.goals));
   TRY_ASSIGN(input.owners, read_run_owners(options.history));
   TRY(use_commit_options(options.commitments, input));
+  input.services_longer_pct = options.proof.most_longer_pct;
   ProofRuns runs(options.proof);
   if (!options.proof.leave_out) input.proof = runs.options();
   TRY_ASSIGN(const Auditor auditor, Auditor::create(input));

@@ -40,6 +40,7 @@ Result<std::unique_ptr<PlanFleet>> PlanFleet::open(const PlanFleetOptions& optio
   std::unique_ptr<PlanFleet> fleet(new PlanFleet(std::move(records), std::move(accounts), options.allowed_regions));
   add_promises(fleet->facts_, fleet->records_->history, owners);
   add_promises(fleet->facts_, goals);
+  if (options.slowest) fleet->facts_.unpromised_pct = 100 * *options.slowest;
   return fleet;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "advise/find/finder.h"
@@ -17,7 +18,8 @@ struct PlanFleetOptions {
   PeriodOptions period;
   std::string measured;  ///< a file of stint bench; empty = data sheets alone
   std::vector<std::string> allowed_regions;
-  std::string goals;  ///< a file: what it promises of p99 counts; empty = none
+  std::string goals;              ///< a file: what it promises of p99 counts; empty = none
+  std::optional<double> slowest;  ///< × as long as now that p99 may take where nothing is promised; none = as today
 };
 
 /// --history and the period. @param measured  whether --measured is an option too.

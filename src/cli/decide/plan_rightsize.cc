@@ -14,7 +14,6 @@ namespace {
 struct RightsizeCommand {
   PlanFleetOptions fleet;
   double headroom_pct = 20;
-  double slowest = 1.25;
   std::vector<std::string> demands;
   bool json = false;
 };
@@ -37,7 +36,6 @@ Status add_demand(const std::string& text, RightsizeOptions& options) {
 Status print_plan(const RightsizeCommand& command) {
   RightsizeView view;
   view.options.headroom = command.headroom_pct / 100;
-  view.options.slowest = command.slowest;
   for (const std::string& text : command.demands)
     TRY(add_demand(text, view.options));
   TRY_ASSIGN(const auto fleet, PlanFleet::open(command.fleet));
@@ -61,9 +59,9 @@ void add_plan_rightsize_command(Command& plan, Action& action) {
       ->check(in_range(0.0, 1000.0))
       ->capture_default_str();
   command
-      ->add_option("--slowest", options->slowest, "times as long as now that p99 of requests may take, where nothing is promised")
-      ->check(in_range(1.0, 100.0))
-      ->capture_default_str();
+      ->add_option("--slowest", options->fleet.slowest,
+                   "times as long as now that p99 of requests may take where nothing is promised (default: as today)")
+      ->check(in_range(1.0, 100.0));
   command->add_option("--demand", options->demands,
                       "SERVICE=PER_SECOND@PER_GPU, repeated: a demand that is known, in place of what telemetry shows");
   command->add_flag("--json", options->json, "print JSON");

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "advise/prove/proof.h"
@@ -18,7 +19,7 @@ struct ProofRunOptions {
   std::string policy = ProofOptions().policy;
   int seeds = ProofOptions().seeds;
   uint64_t seed = ProofOptions().seed;
-  double most_longer_pct = ProofOptions().most_longer_pct;
+  std::optional<double> most_longer_pct;  ///< of jobs and of services' p99; none = as ProofOptions has it
 };
 /// Adds --policy, --seeds, --seed and --max-slowdown.
 void add_proof_options(Command& command, ProofRunOptions& options);
