@@ -1,4 +1,4 @@
-// Services on other machines: each is a pool of replicas behind a balancer, as it is and as a ResizeNodes leaves it.
+// Services on other machines or on shared GPUs: each is a pool of replicas behind a balancer, as it is and as the change leaves it.
 //
 // Measured: how busy each GPU was in each hour, and its busiest sample. Taken, since no record tells it:
 //   * a request goes to a free replica, or waits in one line for the first that is (least connections, or a queue);
@@ -18,5 +18,8 @@ namespace stint {
 /// @return error saying what is not known of the change.
 Result<ServiceOutlook> replay_pools(const ResizeNodes& change, const FleetFacts& facts, const Catalog& catalog,
                                     const ServiceDraws& draws);
+/// On MIG instances a replica is as fast as its part allows (share_latency.h); where GPUs are given in turns services wait in one line on all GPUs of
+/// theirs; under MPS neighbours may do nothing to each other, or as much as measured pairs (interference.h).
+ServiceOutlook replay_pools(const ShareGpus& change, const FleetFacts& facts, const ServiceDraws& draws);
 
 }  // namespace stint

@@ -78,9 +78,9 @@ double in_time_pct(const Times& now, const Times& then) {
   return now.all > now.late ? 100 * (then.all - then.late) / (now.all - now.late) : 100;
 }
 
-/// The seats of one service: as it is, and at the least and the most that is possible.
+/// The seats of one service, as it is and then.
 struct ServiceTimes {
-  Blocks now, least, most;
+  Blocks now, then;
   std::optional<double> p99_ms;
 };
 
@@ -94,28 +94,26 @@ class Replay {
   void add(const ServiceSeat& seat) {
     ServiceTimes& service = services_[seat.service];
     const size_t blocks = draws_.marks.size() - 1;
-    for (Blocks* b : {&service.now, &service.least, &service.most})
+    for (Blocks* b : {&service.now, &service.then})
       b->resize(blocks);
     if (seat.p99_ms) service.p99_ms = std::max(service.p99_ms.value_or(0), *seat.p99_ms);
-    serve(seat, seat.busy, 1, {}, service.now);
-    serve(seat, seat.least, seat.stretch_least, seat.off, service.least);
-    serve(seat, seat.most, seat.stretch_most, seat.off, service.most);
+    serve(seat, {}, service.now);
+    serve(seat, seat.off, service.then);
   }
 
   ServiceOutlook outlook() const {
     ServiceOutlook out;
     const ServiceTimes* worst = nullptr;
-    Blocks now, least, most;
+    Blocks now, then;
     double largest = -1;
     for (const auto& [name, service] : services_) {
       const Times as_is = sum_of(service.now);
       if (as_is.all <= 0) continue;
       out.busy = true;
       add_blocks(now, service.now);
-      add_blocks(least, service.least);
-      add_blocks(most, service.most);
-      const ServiceP99 p99{name, p99_pct(as_is, sum_of(service.least)), p99_pct(as_is, sum_of(service.most)), service.p99_ms,
-                           p99_bound(facts_, name, service.p99_ms)};
+      add_blocks(then, service.then);
+      const double pct = p99_pct(as_is, sum_of(service.then));
+      const ServiceP99 p99{name, pct, pct, service.p99_ms, p99_bound(facts_, name, service.p99_ms)};
       out.each.push_back(p99);
       if (p99.most_pct / p99.bound.pct <= largest) continue;
       largest = p99.most_pct / p99.bound.pct;
@@ -127,18 +125,17 @@ class Replay {
       out.p99_pct = out.in_time_pct = {100, 100, 100};
       return out;
     }
-    out.p99_least_pct = p99_pct(sum_of(worst->now), sum_of(worst->least));
-    out.p99_pct = drawn_again(worst->now, worst->most, p99_pct);
-    out.in_time_most_pct = in_time_pct(sum_of(now), sum_of(least));
-    out.in_time_pct = drawn_again(now, most, in_time_pct);
+    out.p99_pct = drawn_again(worst->now, worst->then, p99_pct);
+    out.p99_least_pct = out.p99_pct.mean;
+    out.in_time_pct = drawn_again(now, then, in_time_pct);
+    out.in_time_most_pct = out.in_time_pct.mean;
     out.p99_now_ms = worst->p99_ms;
     return out;
   }
 
  private:
   /// Hour by hour: what does not fit into one waits for the next.
-  void serve(const ServiceSeat& seat, const std::vector<float>& load, double stretch, const std::vector<uint8_t>& off,
-             Blocks& into) const {
+  void serve(const ServiceSeat& seat, const std::vector<uint8_t>& off, Blocks& into) const {
     double waiting_h = 0;
     for (size_t h = 0; h < seat.busy.size(); ++h) {
       if (seat.busy[h] < 0) continue;
@@ -149,11 +146,11 @@ class Replay {
         continue;
       }
       const double left_before_h = waiting_h;
-      waiting_h = std::max(0.0, waiting_h + static_cast<double>(load[h]) - 1);
-      if (left_before_h > 0 || waiting_h > 0 || load[h] >= 1)
+      waiting_h = std::max(0.0, waiting_h + requests - 1);
+      if (left_before_h > 0 || waiting_h > 0 || requests >= 1)
         times.add_late(requests);
       else
-        times.add(requests, stretch / (1 - static_cast<double>(load[h])));
+        times.add(requests, 1 / (1 - requests));
     }
   }
 
@@ -190,18 +187,13 @@ class Replay {
 Result<ServiceOutlook> replay_services(const Change& change, const FleetFacts& facts, const Catalog& catalog,
                                        const ServiceDraws& draws) {
   if (const auto* resize = std::get_if<ResizeNodes>(&change)) return replay_pools(*resize, facts, catalog, draws);
+  if (const auto* share = std::get_if<ShareGpus>(&change)) return replay_pools(*share, facts, draws);
   TRY_ASSIGN(const std::vector<ServiceSeat> seats, service_seats(change, facts));
   Replay replay(facts, draws);
-  bool measured = true, beside_others = false;
-  for (const ServiceSeat& seat : seats) {
-    beside_others |= seat.beside_others;
+  for (const ServiceSeat& seat : seats)
     replay.add(seat);
-    measured &= seat.stretch_least == seat.stretch_most && seat.least == seat.most;
-  }
   ServiceOutlook out = replay.outlook();
   out.seats = std::ssize(seats);
-  out.measured = measured;
-  out.beside_others = beside_others;
   return out;
 }
 

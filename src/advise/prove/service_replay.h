@@ -1,11 +1,11 @@
 // Services replayed: what a change does to the time their requests take, hour by hour of the History.
 //
-// On other machines, or on fewer, a service is a pool of replicas: service_pools.h. What follows is of GPUs that are shared.
-// Single requests are not recorded, so none is run again. Measured is how long each GPU was busy in each hour and, where profiling metrics
-// are there, how much of the GPU its work keeps busy while it runs (share_latency.h). Modelled is the rest: within an hour a service's GPU, or the
-// part it gets, is a queue M/M/1, in which a request that takes s by itself takes longer than t with chance e^{−t(1−ρ)/s}. A period mixes
-// its hours, weighted by their requests. A change alters s (a smaller share, another type) and ρ. What an hour cannot serve waits for the
-// next; requests of such hours are late, and so are those of hours in which the machines would be off.
+// On other machines, on fewer or on shared GPUs a service is a pool of replicas: service_pools.h. What follows is of machines that stay as they are
+// and are off at times.
+// Single requests are not recorded, so none is run again. Measured is how long each GPU was busy in each hour. Modelled is the rest: within an
+// hour a service's GPU is a queue M/M/1, in which a request that takes s by itself takes longer than t with chance e^{−t(1−ρ)/s}. A period mixes
+// its hours, weighted by their requests. What an hour cannot serve waits for the next; requests of such hours are late, and so are those of hours
+// in which the machines are off.
 // What is told are ratios to the fleet as it is: they need neither the rate of requests nor the time that one takes.
 // Where it is not known how much of a GPU a request keeps busy there are two answers, with the least and the most that is possible.
 // Source: Kleinrock 1975, "Queueing Systems" I, section 3.2 (time in an M/M/1 queue); the tests hold it against requests drawn one by one.

@@ -43,24 +43,30 @@ ServiceOutlook outlook_of(const TestFleet& fleet, const Change& change) {
   return replay_services(change, fleet.facts, fleet.catalog, {.marks = marks}).value();
 }
 
-/// p99 of requests that come by themselves and are served one after another, each in an exponential time. By hours of such
-/// utilisation, a part of the requests each.
-double simulated_p99(const std::vector<double>& busy, double service_time) {
+enum class Work : uint8_t { kEqual, kExponential };
+
+/// p99 of requests that come by themselves and are served one after another.
+double simulated_p99(double busy, double service_time, Work work) {
   Prng prng(5);
   std::vector<double> times;
   const auto draw = [&](double mean) { return -mean * std::log(1 - prng.uniform()); };
-  for (const double rho : busy) {
-    double wait = 0;
-    const int requests = static_cast<int>(400'000 * rho);
-    for (int i = 0; i < requests; ++i) {
-      const double served = draw(service_time);
-      times.push_back(wait + served);
-      wait = std::max(0.0, wait + served - draw(service_time / rho));  // Lindley
-    }
+  double wait = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    const double served = work == Work::kEqual ? service_time : draw(service_time);
+    times.push_back(wait + served);
+    wait = std::max(0.0, wait + served - draw(service_time / busy));  // Lindley
   }
   const auto at = times.begin() + static_cast<ptrdiff_t>(times.size() * 99 / 100);
   std::ranges::nth_element(times, at);
   return *at;
+}
+
+/// p99 then over p99 now, of requests of equal times or of exponential ones, whichever suffer more.
+double simulated_ratio(double busy_now, double busy_then, double stretch) {
+  double most = 0;
+  for (const Work work : {Work::kEqual, Work::kExponential})
+    most = std::max(most, simulated_p99(busy_then, stretch, work) / simulated_p99(busy_now, 1, work));
+  return most;
 }
 
 // 3g.20gb holds 3/7 of the SMs. Requests that keep 9/14 of them busy take 1.5 times as long there, and the queue grows from 0.3 to 0.45.
@@ -76,14 +82,12 @@ TEST(ServiceReplay, AgreesWithRequestsDrawnOneByOne) {
   const ServiceOutlook out = outlook_of(fleet, share(SharingMode::kMig, {{"a", 0}, {"b", 0}}, "3g.20gb"));
   EXPECT_EQ(out.seats, 2);
   EXPECT_TRUE(out.measured);
-  EXPECT_NEAR(out.p99_pct.mean, 100 * 1.5 * 0.7 / 0.55, 3);
-  const double simulated = simulated_p99({0.45}, 1.5) / simulated_p99({0.3}, 1);
-  EXPECT_NEAR(out.p99_pct.mean / 100 / simulated, 1, 0.04);
+  EXPECT_NEAR(out.p99_pct.mean / 100 / simulated_ratio(0.3, 0.45, 1.5), 1, 0.06);
   EXPECT_DOUBLE_EQ(out.in_time_pct.mean, 100);
 }
 
-// By day twice as busy as by night: the hours mix, and the busy ones make the tail.
-TEST(ServiceReplay, HoursMixByTheirRequests) {
+// By day twice as busy as by night: the busiest hours are what p99 is of.
+TEST(ServiceReplay, TheBusiestHoursDecide) {
   TestFleet fleet;
   for (const char* name : {"a", "b"}) {
     NodeFacts& node = add_server(fleet, name, {45});
@@ -96,8 +100,42 @@ TEST(ServiceReplay, HoursMixByTheirRequests) {
     }
   }
   const ServiceOutlook out = outlook_of(fleet, share(SharingMode::kMig, {{"a", 0}, {"b", 0}}, "3g.20gb"));
-  const double simulated = simulated_p99({0.72, 0.36}, 1.2) / simulated_p99({0.6, 0.3}, 1);
-  EXPECT_NEAR(out.p99_pct.mean / 100 / simulated, 1, 0.06);
+  EXPECT_NEAR(out.p99_pct.mean / 100 / simulated_ratio(0.6, 0.72, 1.2), 1, 0.06);
+}
+
+// Four replicas, each on a GPU of its own now and on half of one then, are one pool still: a request that finds its instance busy goes to another.
+// Each by itself would make one in three wait.
+TEST(ServiceReplay, ReplicasOnSlicesAreOnePool) {
+  TestFleet fleet;
+  for (const char* name : {"a", "b"})
+    for (GpuLoad& gpu : add_server(fleet, name, {30, 30}).gpus) {
+      gpu.workload = "search";
+      gpu.sm_while_busy = gpu.memory_while_busy = 0.2;
+    }
+  const ServiceOutlook pool = outlook_of(fleet, share(SharingMode::kMig, {{"a", 0}, {"a", 1}, {"b", 0}, {"b", 1}}, "3g.20gb"));
+  EXPECT_TRUE(pool.pooled);
+  EXPECT_EQ(pool.seats, 4);
+  ASSERT_EQ(pool.each.size(), 1U);
+  EXPECT_NEAR(pool.p99_pct.mean, 100, 1e-9) << "as many replicas, as fast as before";
+  for (NodeFacts& node : fleet.facts.nodes)
+    for (GpuLoad& gpu : node.gpus)
+      gpu.sm_while_busy = 3.0 / 7 * 1.5;
+  // 1.2 of four busy, then 1.8: M/M/4 and M/D/4 are far better than four queues of their own, at 191 % and more.
+  const double slower =
+      outlook_of(fleet, share(SharingMode::kMig, {{"a", 0}, {"a", 1}, {"b", 0}, {"b", 1}}, "3g.20gb")).p99_pct.mean;
+  EXPECT_GT(slower, 150);
+  EXPECT_LT(slower, 190);
+}
+
+// Two replicas on one GPU in turns are one GPU, not two: 0.4 of it busy, in place of 0.4 of two.
+TEST(ServiceReplay, ReplicasThatTakeTurnsAreAsManyAsTheirGpus) {
+  TestFleet fleet;
+  for (const char* name : {"a", "b"})
+    for (GpuLoad& gpu : add_server(fleet, name, {20}).gpus)
+      gpu.workload = "search";
+  const ServiceOutlook out = outlook_of(fleet, share(SharingMode::kTimeSlice, {{"a", 0}, {"b", 0}}));
+  EXPECT_GT(out.p99_pct.mean, 100 * simulated_ratio(0.2, 0.4, 1)) << "two that help each other are better than each by itself";
+  EXPECT_LT(out.p99_pct.mean, 100 * simulated_p99(0.4, 1, Work::kEqual));
 }
 
 // 20 % and 30 % on one GPU: a request of the first meets a GPU that is half busy in place of one that is a fifth busy.
@@ -107,7 +145,7 @@ TEST(ServiceReplay, SidesOfATimeSlicedGpuWaitForEachOther) {
   add_server(fleet, "b", {30});
   const ServiceOutlook slices = outlook_of(fleet, share(SharingMode::kTimeSlice, {{"a", 0}, {"b", 0}}));
   EXPECT_EQ(slices.worst, "a-0");
-  EXPECT_NEAR(slices.p99_pct.mean, 100 * 0.8 / 0.5, 3);
+  EXPECT_NEAR(slices.p99_pct.mean / 100 / simulated_ratio(0.2, 0.5, 1), 1, 0.06);
   EXPECT_NEAR(slices.p99_least_pct, slices.p99_pct.mean, 1e-9);
   const ServiceOutlook mps = outlook_of(fleet, share(SharingMode::kMps, {{"a", 0}, {"b", 0}}));
   EXPECT_NEAR(mps.p99_least_pct, 100, 1e-9) << "kernels may run side by side";
@@ -122,7 +160,7 @@ TEST(ServiceReplay, UnderMpsANeighbourMaySlowRequestsMoreThanTurnsWould) {
   add_server(fleet, "a", {4});
   add_server(fleet, "b", {4});
   const ServiceOutlook mps = outlook_of(fleet, share(SharingMode::kMps, {{"a", 0}, {"b", 0}}));
-  EXPECT_NEAR(mps.p99_pct.mean, 100 * 7.2 * (1 - 0.04) / (1 - 0.04 * 7.2), 15);
+  EXPECT_NEAR(mps.p99_pct.mean / 100 / simulated_ratio(0.04, 0.04 * 7.2, 7.2), 1, 0.06);
   EXPECT_NEAR(mps.p99_least_pct, 100, 1e-9);
 }
 

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
-#include "advise/share/share_latency.h"
 #include "base/check.h"
 
 namespace stint {
@@ -37,45 +35,7 @@ class Seater {
 
   Result<std::vector<ServiceSeat>> operator()(const ResizeNodes&) const { CHECK(false, "replicas on other machines are pools"); }
 
-  Result<std::vector<ServiceSeat>> operator()(const ShareGpus& c) const {
-    const std::vector<ShareLatency> latency = latency_on_shares(c, facts_);
-    std::map<std::pair<std::string, int>, std::vector<float>> together;  // by target
-    for (const ShareGpus::Placement& p : c.placements) {
-      std::vector<float>& sum = together.try_emplace({p.to_node, p.to_gpu}, std::vector<float>(facts_.hour_count)).first->second;
-      const std::vector<float> own = busy_of(p.from_node, p.from_gpu);
-      for (size_t h = 0; h < own.size(); ++h)
-        sum[h] += std::max(0.0F, own[h]);
-    }
-    std::vector<ServiceSeat> seats;
-    for (size_t i = 0; i < c.placements.size(); ++i) {
-      const ShareGpus::Placement& p = c.placements[i];
-      const auto node = by_name_.find(p.from_node);
-      if (node == by_name_.end() || node->second->kind != WorkloadKind::kRealtimeInference) continue;
-      ServiceSeat seat = seat_of(*node->second, p.from_gpu);
-      seat.service = p.workload;
-      if (c.mode == SharingMode::kMig && !p.mig_profile.empty()) {
-        seat.stretch_least = latency[i].least;
-        seat.stretch_most = latency[i].most;
-        for (size_t h = 0; h < seat.busy.size(); ++h) {
-          seat.least[h] = static_cast<float>(seat.busy[h] * seat.stretch_least);
-          seat.most[h] = static_cast<float>(seat.busy[h] * seat.stretch_most);
-        }
-      } else {
-        // Slices of time are shared with all. Under MPS kernels may run side by side without harm, or slow each other more than turns would.
-        const std::vector<float>& all = together.at({p.to_node, p.to_gpu});
-        seat.most = seat.least = all;
-        if (c.mode != SharingMode::kTimeSlice) {
-          seat.least = seat.busy;
-          seat.stretch_most = latency[i].most;
-          for (size_t h = 0; h < seat.busy.size(); ++h)
-            seat.most[h] = std::max(all[h], static_cast<float>(seat.busy[h] * seat.stretch_most));
-          seat.beside_others = latency[i].most > 1;
-        }
-      }
-      seats.push_back(std::move(seat));
-    }
-    return seats;
-  }
+  Result<std::vector<ServiceSeat>> operator()(const ShareGpus&) const { CHECK(false, "replicas on shared GPUs are pools"); }
 
   Result<std::vector<ServiceSeat>> operator()(const Commit&) const { return std::vector<ServiceSeat>(); }
   Result<std::vector<ServiceSeat>> operator()(const SavingsPlan&) const { return std::vector<ServiceSeat>(); }
@@ -94,17 +54,10 @@ class Seater {
   }
 
  private:
-  std::vector<float> busy_of(const std::string& name, int gpu) const {
-    const auto node = by_name_.find(name);
-    return node == by_name_.end() ? std::vector<float>(facts_.hour_count) : seat_of(*node->second, gpu).busy;
-  }
-
   /// Where no hours were kept (work that is no service) its mean stands for each.
   ServiceSeat seat_of(const NodeFacts& node, int index) const {
     ServiceSeat seat{.service = node.workload.empty() ? node.name : node.workload,
                      .busy = std::vector<float>(facts_.hour_count, -1.0F),
-                     .least = {},
-                     .most = {},
                      .off = {},
                      .p99_ms = {}};
     const auto gpu = std::ranges::find(node.gpus, index, &GpuLoad::index);
@@ -118,7 +71,6 @@ class Seater {
           seat.busy[h] = static_cast<float>(*gpu->mean_pct / 100);
       }
     }
-    seat.least = seat.most = seat.busy;
     return seat;
   }
 

@@ -13,17 +13,12 @@ namespace stint {
 /// One service on one GPU. By hour of the period; an hour without telemetry has −1 in `busy` and counts nowhere.
 struct ServiceSeat {
   std::string service;
-  std::vector<float> busy;     ///< share of the hour the GPU runs it, as it is: the requests of the hour, in their own time
-  std::vector<float> least;    ///< the same of where it goes, all who queue there together
-  std::vector<float> most;     ///< ≥ least
-  double stretch_least = 1;    ///< a request by itself takes so many times as long
-  double stretch_most = 1;     ///< ≥ stretch_least
-  bool beside_others = false;  ///< under MPS, where what they do to each other was not measured
-  std::vector<uint8_t> off;    ///< hours in which no replica serves; empty = none
+  std::vector<float> busy;   ///< share of the hour the GPU runs it: the requests of the hour
+  std::vector<uint8_t> off;  ///< hours in which no replica serves; empty = none
   std::optional<double> p99_ms;
 };
 
-/// Of the services that the change touches. @param change  no ResizeNodes (service_pools.h). @return error saying what is not known.
+/// Of the services that the change touches. @param change  neither ResizeNodes nor ShareGpus (service_pools.h). @return error saying what is not known.
 Result<std::vector<ServiceSeat>> service_seats(const Change& change, const FleetFacts& facts);
 
 }  // namespace stint
