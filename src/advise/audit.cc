@@ -46,6 +46,17 @@ std::string id_of(const Change& change) {
   return fmt::format("F-{:08x}", hash.digest() & 0xffffffffU);
 }
 
+/// Of the same machines and kind as the best: told from it by where it leads, and so the same in the next audit.
+std::string id_of_second_best(const Change& change) {
+  Fnv1a hash;
+  hash.update(id_of(change));
+  if (const auto* resize = std::get_if<ResizeNodes>(&change))
+    hash.update(fmt::format("\n{}\n{}", resize->to_instance_type, resize->to_region));
+  else
+    hash.update("\n" + describe(change));
+  return fmt::format("F-{:08x}", hash.digest() & 0xffffffffU);
+}
+
 void finish(Finding& finding, Money zero) {
   finding.id = id_of(finding.change);
   // A Money of no currency's making is the struct's default: give it the bill's.
@@ -81,11 +92,10 @@ class Decider {
       std::vector<Finding> tries = std::move(finding.instead);
       finding.instead.clear();
       finish(finding, zero_);
-      const std::string id = finding.id;
       tries.insert(tries.begin(), std::move(finding));
       for (size_t i = 0; i < tries.size(); ++i) {
         finish(tries[i], zero_);
-        if (i > 0) tries[i].id = fmt::format("{}-{}", id, i + 1);  // of the same machines and kind
+        if (i > 0) tries[i].id = id_of_second_best(tries[i].change);
         if (take(std::move(tries[i])) != Verdict::kFailed) break;
       }
     }

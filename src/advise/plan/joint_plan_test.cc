@@ -349,6 +349,27 @@ TEST(JointPlan, TheFrontIsThatOfANaiveEnumeration) {
         << cost << " in " << time << " is beaten by no point of the front";
 }
 
+// One GPU of four does a fifth of what it could: an L4 does it, and where that is ruled out one V100. Whoever decides on the second best next month
+// finds it under the same name.
+TEST(JointPlan, ASecondBestHasANameOfItsOwn) {
+  JuneFleet fleet;
+  fleet.machine("lab", "p3.8xlarge", WorkloadKind::kTraining);
+  fleet.gpus(1, [](size_t) { return 20.0; });
+  fleet.gpus(3, [](size_t) { return 0.0; }, 0);
+  const Auditor auditor = fleet.auditor(false);
+  const AuditReport best = auditor.plan({}, Auditor::Prove::kNo).value();
+  ASSERT_NE(find(best, "resize"), nullptr);
+  const std::string id = find(best, "resize")->id;
+  const auto second = [&] {
+    const AuditReport report =
+        auditor.plan({.max_risk = Level::kHigh, .without = {}, .disproven = {id}}, Auditor::Prove::kNo).value();
+    return find(report, "resize") == nullptr ? "" : find(report, "resize")->id;
+  };
+  EXPECT_THAT(second(), testing::MatchesRegex("F-[0-9a-f]+"));
+  EXPECT_EQ(second().size(), id.size());
+  EXPECT_NE(second(), id);
+}
+
 // Eight replicas busy for 0.3 of the time, whose p99 may grow by a quarter. Two to a GPU would save more, and no replay shows what neighbours do to
 // each other: what was left out for its sake comes back, and every command says the same of the replicas. Without that leave none goes.
 TEST(JointPlan, ReplicasAreFewerByTheSameFigureInEveryPlan) {
