@@ -356,6 +356,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
           {.live = &daemon->telemetry_, .findings = daemon->findings_, .last_at = last_at, .couriers = std::move(couriers)}));
   daemon->collect();
   daemon->power_ = std::make_unique<NodePower>(*daemon->service_, daemon->off_machines_, daemon->config_.power, power_rows);
+  daemon->changes_ = std::make_unique<ChangeKeeper>(*daemon->service_, daemon->findings_, *daemon->power_,
+                                                    [clock = daemon->service_->clock()]() mutable { return clock.now(); });
   daemon->keep_services();
   daemon->bills_ = std::make_unique<BillBook>(place);
   TRY(daemon->begin_background_work());
@@ -478,6 +480,7 @@ void Daemon::stop() {
   statements_.reset();
   audits_.reset();
   replicas_.reset();
+  changes_.reset();
   power_.reset();
   bills_.reset();
   if (alerts_) alerts_->stop();

@@ -14,6 +14,7 @@
 #include "daemon/allocation_desk.h"
 #include "daemon/audit_runner.h"
 #include "daemon/bill_book.h"
+#include "daemon/change_keeper.h"
 #include "daemon/finding_book.h"
 #include "daemon/fleet_config.h"
 #include "daemon/live/live_collector.h"
@@ -141,6 +142,7 @@ class Daemon {
   std::unique_ptr<StatementRunner> statements_;
   std::unique_ptr<AllocationDesk> allocations_;
   std::unique_ptr<NodePower> power_;
+  std::unique_ptr<ChangeKeeper> changes_;
   std::unique_ptr<ReplicaKeeper> replicas_;
   std::unique_ptr<CloudNotices> notices_of_cloud_;  ///< none: tasks run on no machine of a cloud
 };

@@ -80,6 +80,20 @@ std::map<std::string, CarriedChange> FindingBook::carried() const {
 
 Status FindingBook::carry(const std::string& change, CarriedChange carried) {
   const std::lock_guard guard(lock_);
+  return write_carried(change, std::move(carried));
+}
+
+Result<bool> FindingBook::carry_over(const std::string& change, const CarriedChange& expected, CarriedChange carried) {
+  const std::lock_guard guard(lock_);
+  const auto known = carried_.find(change);
+  if (known == carried_.end() || known->second != expected) return false;
+  if (expected == carried) return true;
+  TRY(write_carried(change, std::move(carried)));
+  return true;
+}
+
+/// Under the lock.
+Status FindingBook::write_carried(const std::string& change, CarriedChange carried) {
   std::map<std::string, CarriedChange> next = carried_;
   next[change] = std::move(carried);
   TRY(write_file_atomically(folder_ + "/changes.json", format_carried(next)));

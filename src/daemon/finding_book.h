@@ -18,6 +18,7 @@
 
 #include "base/result.h"
 #include "base/time.h"
+#include "model/change.h"
 
 namespace stint {
 
@@ -33,14 +34,18 @@ struct FindingDecision {
   std::string title;  ///< of the finding as it was then
 };
 
-/// A change that was carried out, or begun: its machines take no new work.
+/// A change that was carried out, or begun: its machines take no new work, always or in hours of the week.
 struct CarriedChange {
   std::string title, by;
   Instant at;
   std::vector<std::string> machines = {};  ///< ascending
   std::vector<std::string> drained = {};   ///< those of them that took work until then: undoing lets them again
+  WeekHours off = {};                      ///< in which they rest; none = in all
+  bool rests = true;                       ///< they do, as last intended
+  bool is_done = true;                     ///< nothing of that intent is left to do
   std::string undone_by = {};
   std::optional<Instant> undone_at = {};
+  bool operator==(const CarriedChange&) const = default;
 };
 
 /// How far what a client pays for a service was from usual on one of the last days.
@@ -80,8 +85,11 @@ class FindingBook {
   [[nodiscard]] std::map<std::string, CarriedChange> carried() const;
   /// Durable when it returns.
   Status carry(const std::string& change, CarriedChange carried);
+  /// The same, unless it is not `expected` any more. @return whether it was.
+  Result<bool> carry_over(const std::string& change, const CarriedChange& expected, CarriedChange carried);
 
  private:
+  Status write_carried(const std::string& change, CarriedChange carried);
   explicit FindingBook(std::string folder) : folder_(std::move(folder)) {}
   std::string folder_;
   mutable std::mutex lock_;

@@ -2,6 +2,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -98,18 +99,45 @@ std::string format_decisions(const std::map<std::string, FindingDecision>& decis
   return root.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+Result<WeekHours> read_week_hours(const nlohmann::json& object, const std::string& source) {
+  WeekHours off;
+  if (!object.is_object() || !object.contains("off_hours_of_week")) return off;
+  const nlohmann::json& hours = object["off_hours_of_week"];
+  const auto is_hour = [&](const nlohmann::json& hour) { return hour.is_number_unsigned() && hour.get<uint64_t>() < off.size(); };
+  if (!hours.is_array() || !std::ranges::all_of(hours, is_hour))
+    return invalid("{}: 'off_hours_of_week': give hours from 0 (Monday 00:00 UTC) to 167", source);
+  for (const nlohmann::json& hour : hours)
+    off.set(hour.get<size_t>());
+  return off;
+}
+
+namespace {
+
+bool flag_or(const nlohmann::json& object, const char* name, bool otherwise) {
+  return object.is_object() && object.contains(name) && object[name].is_boolean() ? object[name].get<bool>() : otherwise;
+}
+
+Json week_hours_json(const WeekHours& off) {
+  Json hours = Json::array();
+  for (size_t hour = 0; hour < off.size(); ++hour)
+    if (off.test(hour)) hours.push_back(hour);
+  return hours;
+}
+
+}  // namespace
+
 Result<std::map<std::string, CarriedChange>> parse_carried(const std::string& json, const std::string& source) {
-  const Json root = Json::parse(json, nullptr, false);
+  const nlohmann::json root = nlohmann::json::parse(json, nullptr, false);
   if (!root.is_array()) return invalid("{}: no JSON array: move it away to begin anew", source);
   std::map<std::string, CarriedChange> changes;
-  for (const Json& entry : root) {
+  for (const nlohmann::json& entry : root) {
     const auto text = [&entry](const char* name) {
       return entry.is_object() && entry.contains(name) && entry[name].is_string() ? entry[name].get<std::string>() : "";
     };
     const auto names = [&entry](const char* name) {
       std::vector<std::string> out;
       if (entry.is_object() && entry.contains(name) && entry[name].is_array())
-        for (const Json& one : entry[name])
+        for (const nlohmann::json& one : entry[name])
           if (one.is_string()) out.push_back(one.get<std::string>());
       return out;
     };
@@ -122,6 +150,10 @@ Result<std::map<std::string, CarriedChange>> parse_carried(const std::string& js
                          .drained = names("drained"),
                          .undone_by = text("undone_by"),
                          .undone_at = std::nullopt};
+    TRY_ASSIGN(change.off, read_week_hours(entry, source));
+    // Older files say neither: what they hold was done, or is asked for again.
+    change.rests = flag_or(entry, "rests", true);
+    change.is_done = flag_or(entry, "done", true);
     if (id.empty() || !at.ok() || change.machines.empty())
       return invalid("{}: change '{}': no id, time or machines: move the file away to begin anew", source, excerpt(id));
     if (const std::string undone = text("undone_at"); !undone.empty()) {
@@ -139,6 +171,9 @@ Json carried_json(const std::string& id, const CarriedChange& change) {
           {"at", format_utc(change.at)},
           {"machines", change.machines},
           {"drained", change.drained},
+          {"off_hours_of_week", week_hours_json(change.off)},
+          {"rests", change.rests},
+          {"done", change.is_done},
           {"undone_by", change.undone_by},
           {"undone_at", change.undone_at ? Json(format_utc(*change.undone_at)) : Json()}};
 }

@@ -20,6 +20,8 @@ std::string format_decisions(const std::map<std::string, FindingDecision>& decis
 /// changes.json. @return error naming the change that is wrong.
 Result<std::map<std::string, CarriedChange>> parse_carried(const std::string& json, const std::string& source);
 std::string format_carried(const std::map<std::string, CarriedChange>& changes);
+/// Field `off_hours_of_week` of an object; none of them = it has none. @return error for what is no hour of the week.
+Result<WeekHours> read_week_hours(const nlohmann::json& object, const std::string& source);
 nlohmann::ordered_json carried_json(const std::string& id, const CarriedChange& change);
 
 }  // namespace stint

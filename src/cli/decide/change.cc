@@ -326,8 +326,9 @@ void add_change_command(Command& app, Action& action) {
   apply->add_option("--cost", options->cost, "what carrying it out costs once, for the return on it");
   apply->add_option("--saving", options->saving, "what it promises per month, where the file does not say");
   apply->add_flag("--force", options->force, "record it although something stands against it");
-  apply->add_flag("--execute", options->execute,
-                  "have the daemon do what it can of it: machines that are given up take no new work");
+  apply->add_flag(
+      "--execute", options->execute,
+      "have the daemon do what it can of it: machines that are given up take no new work, or none in a schedule's hours");
   apply->add_flag("--dry-run", options->dry_run, "print what --execute would do, and record nothing");
   add_connection_options(*apply, options->daemon);
   add_regions(apply);

@@ -1,5 +1,5 @@
-// What Stint carries out of a change by itself: the daemon's machines that the change gives up take no new work, and what runs there ends by
-// itself. The rest is named with the commands to run by hand.
+// What Stint carries out of a change by itself: the daemon's machines that the change gives up take no new work, for good or in the hours of a weekly
+// schedule, and what runs there ends by itself. The rest is named with the commands to run by hand.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/change.h"
 #include "model/proposal.h"
 
 namespace stint {
@@ -21,6 +22,7 @@ struct MachineStep {
   std::string name;
   std::string state;  ///< as the daemon calls it; "" = it is no machine of the daemon
   size_t jobs = 0;    ///< that run there
+  WeekHours off;      ///< in which it rests; none = always
   [[nodiscard]] bool is_known() const { return !state.empty(); }
   [[nodiscard]] bool is_to_do() const { return state == "up"; }
 };
@@ -28,7 +30,6 @@ struct MachineStep {
 struct ExecutionPlan {
   std::vector<MachineStep> machines;  ///< which the changes give up; ascending
   std::vector<std::string> by_hand;   ///< changes that give none up, or more than that: a line each
-  [[nodiscard]] std::vector<std::string> known_machines() const;
 };
 
 /// What the daemon would do, by what its machines are now. Changes nothing.

@@ -1,15 +1,16 @@
-// Changes of the fleet, carried out on the daemon's own machines: what a plan gives up takes no new work, and what runs there ends by itself.
+// Changes of the fleet, carried out on the daemon's own machines: what a plan gives up takes no new work, for good or in hours of the week, and what
+// runs there ends by itself.
 //
-// Intent first: which machines, and which of them took work until then, is durable before the first is drained. So the same request again goes on
-// where one was cut short, does nothing twice, and undoing knows what was there before.
+// Intent first: which machines, and which of them took work until then, is durable before the first is drained. So the same request again, and the
+// daemon's next start, go on where one was cut short, do nothing twice, and undoing knows what was there before (carried_steps.h).
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/text.h"
 #include "daemon/api/api_routes.h"
 #include "daemon/api/problem.h"
+#include "daemon/carried_steps.h"
 #include "daemon/finding_book.h"
 #include "daemon/finding_json.h"
 #include "daemon/power/node_power.h"
@@ -26,10 +27,11 @@ constexpr size_t kLongestChangeId = 64;
 struct ChangeWish {
   std::string title;
   std::vector<std::string> machines;  ///< ascending, each once
+  WeekHours off;                      ///< none = always
 };
 
 Result<ChangeWish> parse_change_wish(const Call& call) {
-  static constexpr std::array<std::string_view, 2> kFields = {"title", "machines"};
+  static constexpr std::array<std::string_view, 3> kFields = {"title", "machines", "off_hours_of_week"};
   TRY_ASSIGN(const nlohmann::json body, body_object(call, kFields));
   ChangeWish wish;
   if (!body.contains("title") || !body["title"].is_string() || body["title"].get<std::string>().size() > kLongestTitle)
@@ -45,6 +47,9 @@ Result<ChangeWish> parse_change_wish(const Call& call) {
   std::ranges::sort(wish.machines);
   const auto [first, last] = std::ranges::unique(wish.machines);
   wish.machines.erase(first, last);
+  TRY_ASSIGN(wish.off, read_week_hours(body, "the change"));
+  if (body.contains("off_hours_of_week") && wish.off.none())
+    return invalid("field 'off_hours_of_week': give hours, or leave it out for a rest without end");
   return wish;
 }
 
@@ -58,7 +63,8 @@ Status check_change_id(const std::string& id) {
 }
 
 /// Advice of the daemon's own audit is carried out once somebody has approved it.
-Status check_approved(const ApiContext& api, const std::string& id) {
+Status check_approved(const ApiContext& api, const std::string& change) {
+  const std::string id = change.substr(0, change.find('.'));  // a finding of several parts is approved as one
   TRY_ASSIGN(const auto audit, api.findings->audit());
   if (audit == nullptr || !audit->titles.contains(id)) return {};
   const auto decisions = api.findings->decisions();
@@ -103,53 +109,39 @@ void run_steps(const ApiContext& api, const Call& call, bool up, std::vector<std
   next_step(std::make_shared<MachineSteps>(MachineSteps{api, call, up, std::move(machines), std::move(done)}));
 }
 
-/// Those that take work now: one that is down does not, and is drained when the same is asked for again after it came back.
-Result<std::vector<std::string>> that_take_work(const std::vector<std::string>& machines, const std::vector<NodeView>& nodes) {
-  std::vector<std::string> out;
-  for (const std::string& machine : machines) {
-    const auto node = std::ranges::find(nodes, machine, &NodeView::name);
-    if (node == nodes.end()) return make_error(ErrorCode::kNotFound, "no machine {}", excerpt(machine));
-    if (node->state == NodeState::kUp) out.push_back(machine);
-  }
-  return out;
-}
-
 void carry_out(const ApiContext& api, const Call& call, const ChangeWish& wish, const Engine& engine) {
   const std::string& id = call->names[0];
   const auto all = api.findings->carried();
   const auto found = all.find(id);
   const bool known = found != all.end() && !found->second.undone_at;
-  if (known && found->second.machines != wish.machines)
+  if (known && (found->second.machines != wish.machines || found->second.off != wish.off))
     return api.answer(call, make_error(ErrorCode::kConflict, "change {} was carried out on {} on {}: take it back first", id,
                                        format_utc(found->second.at), fmt::join(found->second.machines, ", ")));
+  if (known && wish.off.any()) return api.answer(call, 200, carried_json(id, found->second));  // its hours are kept anyway
   Result<std::vector<std::string>> todo = that_take_work(wish.machines, engine.nodes());
   if (!todo.ok()) return api.answer(call, todo.error());
   CarriedChange change =
-      known ? found->second : CarriedChange{.title = wish.title, .by = call->who.user, .at = call->at, .machines = wish.machines};
+      known
+          ? found->second
+          : CarriedChange{.title = wish.title, .by = call->who.user, .at = call->at, .machines = wish.machines, .off = wish.off};
+  change.rests = rests_at(change, call->at);
+  if (!change.rests) todo->clear();
   std::vector<std::string> drained;
   std::ranges::set_union(change.drained, *todo, std::back_inserter(drained));
-  const bool is_new = !known || drained != change.drained;
   change.drained = std::move(drained);
+  change.is_done = todo->empty();
   // A small file, seldom: the engine waits for it as it waits for a step.
-  if (const Status written = is_new ? api.findings->carry(id, change) : Status(); !written.ok())
+  if (const Status written = known && change == found->second ? Status() : api.findings->carry(id, change); !written.ok())
     return api.answer(call, written.error());
   call->detail = fmt::format("change {} {}: {}; drained {}", id, known ? "again" : "carried out", change.title,
                              todo->empty() ? "nothing" : fmt::format("{}", fmt::join(*todo, ", ")));
   run_steps(api, call, false, std::move(*todo), [api, call, id, change](const Status& done) {
     if (!done.ok()) return api.answer(call, done.error());
-    api.answer(call, 200, carried_json(id, change));
+    CarriedChange ended = change;
+    ended.is_done = true;
+    if (const auto written = api.findings->carry_over(id, change, ended); !written.ok()) return api.answer(call, written.error());
+    api.answer(call, 200, carried_json(id, ended));
   });
-}
-
-/// What the change has drained and no other change that was carried out wants so.
-std::vector<std::string> to_put_up(const std::map<std::string, CarriedChange>& all, const std::string& id) {
-  std::set<std::string> wanted_down;
-  for (const auto& [other, change] : all)
-    if (other != id && !change.undone_at) wanted_down.insert(change.machines.begin(), change.machines.end());
-  std::vector<std::string> up;
-  for (const std::string& machine : all.at(id).drained)
-    if (!wanted_down.contains(machine)) up.push_back(machine);
-  return up;
 }
 
 }  // namespace
@@ -179,6 +171,8 @@ void api_take_back(const ApiContext& api, const Call& call) {
   CarriedChange change = found->second;
   change.undone_by = call->who.user;
   change.undone_at = call->at;
+  for (const auto& [other, taken] : taking_over(all, id))
+    if (const Status written = api.findings->carry(other, taken); !written.ok()) return api.answer(call, written.error());
   std::vector<std::string> up = to_put_up(all, id);
   call->detail = fmt::format("change {} taken back: {}; up {}", id, change.title,
                              up.empty() ? "nothing" : fmt::format("{}", fmt::join(up, ", ")));

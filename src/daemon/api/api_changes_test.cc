@@ -70,6 +70,33 @@ TEST_F(ApiChangesTest, AMachineThatWasDrainedBeforeStaysSo) {
   ASSERT_EQ(carry_out("C-3").status, 200);
   ASSERT_EQ(take_back("C-2").status, 200);
   EXPECT_NE(state_of("n0"), "up");
+  ASSERT_EQ(take_back("C-3").status, 200);
+  EXPECT_EQ(state_of("n0"), "up");
+}
+
+// kNow is a Friday, 08:00 UTC: hour 104 of the week.
+TEST_F(ApiChangesTest, AScheduleRestsInItsHoursAlone) {
+  const auto schedule = [&](const std::string& id, const std::string& hours) {
+    return as("operator", "PUT", "/v1/changes/" + id,
+              fmt::format(R"({{"title":"Nights","machines":["n0"],"off_hours_of_week":{}}})", hours));
+  };
+  const Answer awake = schedule("C-1", "[105]");
+  ASSERT_EQ(awake.status, 200) << awake.body;
+  EXPECT_EQ(awake.parsed()["rests"], false);
+  EXPECT_EQ(state_of("n0"), "up");
+  const Answer asleep = schedule("C-2", "[103,104]");
+  EXPECT_EQ(asleep.parsed()["drained"], json({"n0"}));
+  EXPECT_EQ(asleep.parsed()["off_hours_of_week"], json({103, 104}));
+  EXPECT_EQ(asleep.parsed()["done"], true);
+  EXPECT_NE(state_of("n0"), "up");
+  EXPECT_EQ(schedule("C-2", "[103,104]").parsed(), asleep.parsed());
+  EXPECT_EQ(schedule("C-2", "[103]").status, 409);
+  for (const char* wrong : {"[]", "[168]", "[-1]", "7", R"(["mon"])"})
+    EXPECT_EQ(schedule("C-4", wrong).status, 422) << wrong;
+  ASSERT_EQ(take_back("C-2").status, 200);
+  EXPECT_EQ(state_of("n0"), "up");
+  auto book = FindingBook::open(dir_ / ".");
+  EXPECT_EQ((*book)->carried().at("C-1").off, WeekHours().set(105)) << "it outlives the daemon";
 }
 
 TEST_F(ApiChangesTest, AFindingIsCarriedOutOnceItIsApproved) {

@@ -338,7 +338,8 @@ std::vector<ApiRoute> make_routes() {
   add({.method = "PUT",
        .path = "/v1/changes/{id}",
        .name = "carryOutChange",
-       .summary = "Carry a change out: its machines take no new work. Once: the same again does only what is not done yet",
+       .summary = "Carry a change out: its machines take no new work, or none in hours of the week. The same again does only "
+                  "what is not done yet",
        .needs = P::kRunNodes,
        .code = CodeWanted::kYes,
        .request = "ChangeWish",
