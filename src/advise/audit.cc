@@ -199,6 +199,16 @@ PlanProof proof_of_plan(const Prover& prover, const std::vector<Finding>& findin
   return proof;
 }
 
+/// Rows name a model as the driver or the catalogue does, machines as their inventory does.
+MeasuredPairs pairs_of(std::vector<PairMeasurement> rows, const FleetFacts& fleet, const Catalog& catalog) {
+  std::map<const GpuFacts*, std::string> names;
+  for (const NodeFacts& node : fleet.nodes)
+    if (const GpuFacts* gpu = catalog.find_gpu(node.gpu_model)) names.emplace(gpu, node.gpu_model);
+  for (PairMeasurement& row : rows)
+    if (const auto name = names.find(catalog.find_gpu(row.gpu_model)); name != names.end()) row.gpu_model = name->second;
+  return MeasuredPairs(rows);
+}
+
 NodeAudit node_view(const NodeFacts& facts, const FleetFacts& fleet, const Usage& usage, const Catalog& catalog) {
   NodeAudit node{.node = facts.id,
                  .name = facts.name,
@@ -274,6 +284,7 @@ struct Auditor::Impl {
               in.savings_plans,
               in.owned,
               in.services_longer_pct,
+              in.pairs,
               in.owners} {}
 
   std::optional<History> bill_alone;  ///< its machines, where nothing else names any
@@ -338,6 +349,7 @@ Result<Auditor> Auditor::create(const AuditInput& input) {
   add_promises(*impl->facts, known, input.owners);
   add_promises(*impl->facts, input.goals);
   if (input.services_longer_pct) impl->facts->unpromised_pct = 100 + *input.services_longer_pct;
+  impl->facts->pairs = pairs_of(input.pairs, *impl->facts, input.catalog);
   return Auditor(std::move(impl));
 }
 

@@ -10,6 +10,7 @@
 #include "advise/prove/proof.h"
 #include "base/time.h"
 #include "catalog/catalog.h"
+#include "catalog/measured_pairs.h"
 #include "ledger/ledger.h"
 #include "model/change.h"
 #include "model/history.h"
@@ -58,6 +59,7 @@ struct AuditInput {
   std::vector<OwnedInstances> owned = {};                  ///< commitments bought before, of which it is known when they end
   std::optional<double> services_longer_pct =
       {};  ///< p99 of services of which nothing is promised may grow by that much; none = by nothing
+  std::vector<PairMeasurement> pairs = {};  ///< of jobs on one GPU, as measured
   RunOwners owners = {};                    ///< of pods: a label may promise p99 of a service
 };
 

@@ -14,6 +14,7 @@
 #include "advise/billing_months.h"
 #include "advise/find/bill_facts.h"
 #include "advise/prove/spot_belief.h"
+#include "catalog/measured_pairs.h"
 #include "model/physical_gpu.h"
 
 namespace stint {
@@ -101,6 +102,7 @@ struct FleetFacts {
   std::map<std::string, double> promises_ms = {};      ///< of p99, by service (promises.h)
   std::optional<double> promised_pct = {};             ///< of p99 of all services: at most so many percent of as it is; > 0
   double unpromised_pct = kTodaysP99Pct;               ///< of p99 of services of which nothing is promised, likewise
+  MeasuredPairs pairs = {};                            ///< of the user's own, by the GPU models of `nodes`
   std::vector<std::string> promise_notes = {};         ///< tags that should promise something and cannot be read
   std::vector<BillContradiction> contradictions = {};  ///< of bill and inventory; nodes hold what the bill says
 };

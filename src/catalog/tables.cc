@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "catalog/measured.h"
+#include "catalog/measured_pairs.h"
 
 extern "C" {
 extern const char stint_gpus_csv[], stint_gpus_csv_end[];
@@ -140,6 +141,26 @@ Result<GpuMeasurement> parse_measurement(const Fields& f) {
   return m;
 }
 
+Result<PairMeasurement> parse_pair(const Fields& f) {
+  PairMeasurement m;
+  TRY_ASSIGN(m.gpu_model, required("gpu_model", f[0]));
+  const std::string_view mode = trim(f[1]);
+  if (mode != name_of(SharingMode::kMps) && mode != name_of(SharingMode::kTimeSlice))
+    return invalid("'{}' is no way to share without walls: use mps or time-slice", excerpt(mode));
+  m.mode = mode == name_of(SharingMode::kMps) ? SharingMode::kMps : SharingMode::kTimeSlice;
+  TRY_ASSIGN(m.workload, required("workload", f[2]));
+  TRY_ASSIGN(m.neighbour, required("neighbour", f[3]));
+  TRY_ASSIGN(m.median, positive("median", f[4]));
+  TRY_ASSIGN(m.lowest, positive("lowest", f[5]));
+  TRY_ASSIGN(m.highest, positive("highest", f[6]));
+  if (m.lowest > m.median || m.median > m.highest)
+    return invalid("lowest {}, median {}, highest {}: not in this order", m.lowest, m.median, m.highest);
+  TRY_ASSIGN(m.repeats, count("repeats", f[7], 1, 1'000'000));
+  TRY_ASSIGN(m.source, required("source", f[8]));
+  TRY_ASSIGN(m.as_of, parse_instant(f[9]));
+  return m;
+}
+
 /// One parser for all files: rows through `parse`.
 template <typename Row>
 Result<std::vector<Row>> parse_table(std::string_view file, std::string_view csv, std::span<const std::string_view> columns,
@@ -177,6 +198,10 @@ Result<std::vector<PriceRow>> parse_prices(std::string_view csv) {
 
 Result<std::vector<GpuMeasurement>> parse_measurements(std::string_view file, std::string_view csv) {
   return parse_table<GpuMeasurement>(file, csv, kMeasurementColumns, parse_measurement);
+}
+
+Result<std::vector<PairMeasurement>> parse_pairs(std::string_view file, std::string_view csv) {
+  return parse_table<PairMeasurement>(file, csv, kPairColumns, parse_pair);
 }
 
 }  // namespace stint

@@ -26,4 +26,8 @@ Result<std::vector<PriceRow>> parse_prices(std::string_view csv);
 inline constexpr std::array<std::string_view, 8> kMeasurementColumns = {"gpu_model", "rate",    "median", "lowest",
                                                                         "highest",   "repeats", "source", "as_of"};
 
+/// Of a file of pairs (catalog/measured_pairs.h), likewise.
+inline constexpr std::array<std::string_view, 10> kPairColumns = {"gpu_model", "mode",    "workload", "neighbour", "median",
+                                                                  "lowest",    "highest", "repeats",  "source",    "as_of"};
+
 }  // namespace stint

@@ -532,6 +532,22 @@ class Stories(unittest.TestCase):
             owners = {s["client"] for s in gpu["seats"] if s["mig_profile"] is None}
             self.assertLessEqual(len(owners), 1)
 
+    def test_pairs_that_were_measured_prove_what_may_share(self):
+        """By `stint bench share` on these GPUs the two do each other no harm: what was not counted is replayed. Where one slows the other it is not."""
+        pairs = self.dir / "pairs.csv"
+        names = ("embedder", "image-tagger")
+
+        def shares(slowed):
+            rows = [f"A100-40GB,mps,{a},{b},{slowed},{slowed},{slowed},3,test,2026-10-01" for a in names for b in names]
+            pairs.write_text("gpu_model,mode,workload,neighbour,median,lowest,highest,repeats,source,as_of\n" + "\n".join(rows) + "\n")
+            report = stint_json("audit", "--history", self.dir / "platform.db", "--month", "2026-10", "--pairs", pairs)
+            return [f["proof"]["method"] for f in report["findings"] if f["change"]["kind"] == "share" and f["proof"]["verdict"] == "survives"]
+
+        self.assertEqual(shares(1), ["requests"])
+        self.assertEqual(shares(1.5), [])
+        pairs.write_text("job,slowed\n")
+        self.assertIn("pairs.csv:1: the header must be", stint("audit", "--history", self.dir / "platform.db", "--pairs", pairs, code=1).stderr)
+
     def test_findings_add_up_to_the_plan(self):
         for story, report in self.reports.items():
             totals = report["totals"]
@@ -1041,6 +1057,50 @@ class Bench(Scratch):
         twice = rates.read_text().splitlines()
         self.assertEqual(twice[:len(once)], once)
         self.assertEqual(len(twice) - 1, 2 * (len(once) - 1))
+
+    JOB = """
+import os, pathlib, time
+name, beside, folder = os.environ["STINT_JOB"], os.environ["STINT_BESIDE"], pathlib.Path(__file__).parent
+mark = folder / f"{name}-{os.getpid()}"
+mark.touch()
+
+def is_alive(other):
+    return other != mark and pathlib.Path("/proc", other.name.rpartition("-")[2]).exists()
+
+if beside and "large" in (name, beside):
+    raise SystemExit("CUDA out of memory")
+end = time.monotonic() + 60
+while beside and not any(is_alive(m) for m in folder.glob(f"{beside}-*")):
+    if time.monotonic() > end:
+        raise SystemExit("there is nothing beside it")
+    time.sleep(0.002)
+print("throughput: 1 images/s, warming up")
+print(f"throughput: {100 / ({'quick': 1.25, 'slow': 2.5}[name] if beside else 1)} images/s")
+"""
+
+    def share(self, *names, **more):
+        job = self.dir / "job.py"
+        job.write_text(self.JOB)
+        jobs = [flag for name in names for flag in ("--job", f"{name}={sys.executable} {job}")]
+        return stint("bench", "share", *jobs, "--rate-after", "throughput", "--repeats", 1, "--cuda-library", os.environ["STINT_FAKE_CUDA"],
+                     "--mode", "mps", *more.pop("flags", []), **more)
+
+    def test_pairs_of_jobs_are_measured_beside_each_other(self):
+        pairs = self.dir / "pairs.csv"
+        told = json.loads(self.share("quick", "slow", flags=["--json", "--save", pairs]).stdout)
+        self.assertEqual((told["gpu_model"], told["mode"]), ("A100-80GB", "mps"))
+        self.assertEqual({(p["workload"], p["neighbour"]): round(p["slowed"]["median"], 9) for p in told["pairs"]},
+                         {("quick", "quick"): 1.25, ("quick", "slow"): 1.25, ("slow", "quick"): 2.5, ("slow", "slow"): 2.5})
+        self.assertEqual(len(pairs.read_text().splitlines()), 5)
+        self.share("quick", "slow", flags=["--save", pairs])
+        self.assertEqual(len(pairs.read_text().splitlines()), 9, "added")
+
+    def test_pairs_that_do_not_fit_are_told(self):
+        done = self.share("quick", "large", flags=["--json"])
+        self.assertIn("CUDA out of memory", done.stderr)
+        told = {(p["workload"], p["neighbour"]): "slowed" in p for p in json.loads(done.stdout)["pairs"]}
+        self.assertEqual(told, {("quick", "quick"): True, ("quick", "large"): False, ("large", "quick"): False, ("large", "large"): False})
+        self.assertIn("expected NAME=COMMAND", stint("bench", "share", "--job", "search", "--gpu-model", "L4", code=1).stderr)
 
     def test_without_a_driver_it_says_which_library_is_missing(self):
         done = stint("bench", "--cuda-library", self.dir / "libcuda.so.1", code=1)

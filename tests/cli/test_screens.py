@@ -82,7 +82,7 @@ CALLS = {
     "demo": [["agency", "--history", "again.db"]], "explore": [["--runs", "1", "--hours", "1"]],
     "serve tune": [["--latency", "latency.csv", "--qps", "200", "--p99", "50ms", "--runs", "2"]],
     "serve example": [["mlp", "-o", "example.onnx"]],
-    "bench": [[]], "profile": [["--", "true"]], "alerts rules": [[]],
+    "bench": [[]], "bench share": [["--job", "search=true", "--job", "rank=true", "--gpu-model", "L4", "--repeats", "1"]], "profile": [["--", "true"]], "alerts rules": [[]],
 }
 # On a simulated daemon.
 DAEMON_CALLS = {

@@ -134,7 +134,9 @@ Finding finding_for(const FleetView& fleet, const NodeGroup& pool, const std::ve
   f.evidence.push_back(
       {"time of a request on its share, at most",
        latency.measured
-           ? fmt::format("{:.2f} × as now, by the SMs and the memory bandwidth it keeps busy while it runs", latency.most)
+           ? fmt::format("{:.2f} × as now, {}", latency.most,
+                         plan.mode == SharingMode::kMig ? "by the SMs and the memory bandwidth it keeps busy while it runs"
+                                                        : "as measured beside its neighbours")
            : fmt::format("{:.2f} to {:.2f} × as now: {} was not measured", latency.least, latency.most,
                          plan.mode == SharingMode::kMps ? "what neighbours do to each other"
                                                         : "how much of a GPU a request keeps busy")});

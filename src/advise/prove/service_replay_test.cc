@@ -164,6 +164,28 @@ TEST(ServiceReplay, UnderMpsANeighbourMaySlowRequestsMoreThanTurnsWould) {
   EXPECT_NEAR(mps.p99_least_pct, 100, 1e-9);
 }
 
+// What `stint bench share` measured on this GPU takes the place of what others' pairs say.
+TEST(ServiceReplay, MeasuredPairsDecideUnderMps) {
+  TestFleet fleet;
+  add_server(fleet, "a", {4});
+  add_server(fleet, "b", {4});
+  const auto row = [&](const char* workload, const char* neighbour, double slowed) {
+    return PairMeasurement{
+        fleet.facts.nodes[0].gpu_model, SharingMode::kMps, workload, neighbour, slowed, slowed, slowed, 3, "t", {}};
+  };
+  const std::vector<PairMeasurement> one = {row("a-0", "b-0", 1.5)};
+  fleet.facts.pairs = MeasuredPairs(one);
+  EXPECT_FALSE(outlook_of(fleet, share(SharingMode::kMps, {{"a", 0}, {"b", 0}})).measured) << "b beside a was not";
+  const std::vector<PairMeasurement> both = {row("a-0", "b-0", 1.5), row("b-0", "a-0", 1)};
+  fleet.facts.pairs = MeasuredPairs(both);
+  const ServiceOutlook out = outlook_of(fleet, share(SharingMode::kMps, {{"a", 0}, {"b", 0}}));
+  EXPECT_TRUE(out.measured);
+  EXPECT_FALSE(out.beside_others);
+  EXPECT_EQ(out.worst, "a-0");
+  EXPECT_NEAR(out.p99_pct.mean / 100 / simulated_ratio(0.04, 0.06, 1.5), 1, 0.06);
+  EXPECT_NEAR(out.p99_least_pct, out.p99_pct.mean, 1e-9);
+}
+
 TEST(ServiceReplay, WhatCannotKeepUpIsLate) {
   TestFleet fleet;
   for (const char* name : {"a", "b"}) {

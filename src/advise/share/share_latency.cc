@@ -25,6 +25,21 @@ ShareLatency on_instance(const MigProfile& profile, const MigGeometry& geometry,
   return out;
 }
 
+/// Time slices are turns; under MPS all run at once. Each further neighbour adds as much as it would alone.
+ShareLatency beside_neighbours(const ShareGpus& change, const ShareGpus::Placement& p, const std::string& gpu_model,
+                               const MeasuredPairs& pairs) {
+  ShareLatency out;
+  out.measured = true;
+  for (const ShareGpus::Placement& o : change.placements) {
+    if (&o == &p || o.to_node != p.to_node || o.to_gpu != p.to_gpu) continue;
+    const auto slowed = pairs.slowed(gpu_model, change.mode, p.workload, o.workload);
+    out.measured &= slowed.has_value();
+    out.least += slowed.value_or(1) - 1;
+    out.most += slowed.value_or(change.mode == SharingMode::kTimeSlice ? 2 : most_slowed(1)) - 1;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<ShareLatency> latency_on_shares(const ShareGpus& change, const FleetFacts& facts) {
@@ -37,11 +52,7 @@ std::vector<ShareLatency> latency_on_shares(const ShareGpus& change, const Fleet
     if (change.mode == SharingMode::kMig && profile != nullptr) {
       latency = on_instance(*profile, *geometry, load_of(*node, p.from_gpu));
     } else {
-      const auto together = std::ranges::count_if(
-          change.placements, [&](const ShareGpus::Placement& o) { return o.to_node == p.to_node && o.to_gpu == p.to_gpu; });
-      // Time slices are turns; under MPS all run at once.
-      latency.most = change.mode == SharingMode::kTimeSlice ? static_cast<double>(together) : most_slowed(together - 1);
-      latency.measured = together == 1;
+      latency = beside_neighbours(change, p, node == facts.nodes.end() ? "" : node->gpu_model, facts.pairs);
     }
     latency.workload = p.workload;
     all.push_back(std::move(latency));

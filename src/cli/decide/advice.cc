@@ -2,6 +2,7 @@
 
 #include "advise/audit.h"
 #include "advise/node_facts.h"
+#include "cli/decide/catalog_source.h"
 #include "cli/understand/goals_option.h"
 #include "host/clock.h"
 #include "store/run_owners.h"
@@ -27,6 +28,8 @@ void add_advice_options(Command& command, AdviceOptions& options) {
                      "regions work may move to, as a glob such as 'eu-*' (default: none)");
   add_goals_option(command, options.goals);
   add_commit_options(command, options.commitments);
+  command.add_option("--pairs", options.pairs, "how much jobs slow each other on one GPU, as `stint bench share` measured it")
+      ->check(existing_file());
   command.add_flag("--no-replay", options.proof.leave_out, "do not run the fleet's jobs again: all stays arithmetic");
   add_proof_options(command, options.proof);
 }
@@ -40,6 +43,9 @@ Result<JointPlan> advised_plan(const AdviceOptions& options, const std::string& 
   TRY_ASSIGN(input.owners, read_run_owners(options.history));
   TRY(use_commit_options(options.commitments, input));
   input.services_longer_pct = options.proof.most_longer_pct;
+  if (!options.pairs.empty()) {
+    TRY_ASSIGN(input.pairs, read_pairs(options.pairs));
+  }
   ProofRuns runs(options.proof);
   if (!options.proof.leave_out) input.proof = runs.options();
   TRY_ASSIGN(const Auditor auditor, Auditor::create(input));

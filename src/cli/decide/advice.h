@@ -22,6 +22,7 @@ struct AdviceOptions {
   std::string max_risk = "high";
   ProofRunOptions proof;
   CommitOptions commitments;
+  std::string pairs;  ///< a file of `stint bench share`; empty = none
 };
 
 /// --history and the period.

@@ -15,15 +15,28 @@ Result<Catalog> open_catalog(const std::string& history_path) {
   return Catalog::built_in().with_prices(history.prices);
 }
 
-Result<std::vector<GpuMeasurement>> read_measurements(const std::string& path) {
+namespace {
+
+Result<std::string> text_of_file(const std::string& path) {
   TRY_ASSIGN(InputFile file, InputFile::open(path));
   std::string text;
   for (;;) {
     TRY_ASSIGN(const std::string_view piece, file.read());
-    if (piece.empty()) break;
+    if (piece.empty()) return text;
     text += piece;
   }
+}
+
+}  // namespace
+
+Result<std::vector<GpuMeasurement>> read_measurements(const std::string& path) {
+  TRY_ASSIGN(const std::string text, text_of_file(path));
   return parse_measurements(path, text);
+}
+
+Result<std::vector<PairMeasurement>> read_pairs(const std::string& path) {
+  TRY_ASSIGN(const std::string text, text_of_file(path));
+  return parse_pairs(path, text);
 }
 
 Result<Catalog> open_catalog(const std::string& history_path, const std::string& measured_path) {

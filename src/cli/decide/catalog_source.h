@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "catalog/catalog.h"
+#include "catalog/measured_pairs.h"
 #include "cli/cli.h"
 
 namespace stint {
@@ -17,6 +18,8 @@ Result<Catalog> open_catalog(const std::string& history_path, const std::string&
 
 /// The whole of a file of measurements. @return error with file:line.
 Result<std::vector<GpuMeasurement>> read_measurements(const std::string& path);
+/// A file of `stint bench share --save`.
+Result<std::vector<PairMeasurement>> read_pairs(const std::string& path);
 
 /// Below `catalog`.
 void add_catalog_refresh_command(Command& catalog, Action& action);

@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/parser.h"
 #include "cli/progress.h"
+#include "cli/tools/bench_share.h"
 #include "host/clock.h"
 #include "host/cuda.h"
 #include "host/file.h"
@@ -134,7 +135,10 @@ void add_bench_command(Command& app, Action& action) {
   command->add_option("--cuda-library", a->cuda_library, "NVIDIA's driver library")->capture_default_str();
   command->add_option("--cublas-library", a->cublas_library, "cuBLAS; by default libcublas.so.13, .12 or .11");
   command->add_flag("--json", a->json, "print JSON");
-  command->callback([a, &action] { action = [a] { return run_bench(*a); }; });
+  add_bench_share_command(*command, action);
+  command->callback([a, command, &action] {
+    if (command->chosen_subcommand().empty()) action = [a] { return run_bench(*a); };
+  });
 }
 
 }  // namespace stint
