@@ -135,6 +135,15 @@ class Daemon(RunningCluster):
         self.daemon.stint("cancel", mine)
         self.wait("it has left", lambda: self.states(mine) == ["cancelled"] and not self.slurm.run("squeue", "-h").stdout)
 
+    def test_what_is_cancelled_while_the_daemon_is_away_is_cancelled_when_it_is_back(self):
+        jobs = [self.sbatch("true", "--gres=gpu:8", "--comment=stint:hold") for _ in range(2)]
+        self.wait("they are known", lambda: all(self.of_slurm(j) for j in jobs))
+        self.daemon.kill()
+        self.slurm.run("scancel", jobs[0])
+        self.daemon.start()
+        self.wait("it is cancelled", lambda: self.of_slurm(jobs[0])["state"] == "cancelled")
+        self.assertEqual(self.of_slurm(jobs[1])["state"], "on-hold")
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -110,6 +110,7 @@ class SlurmBackend final : public Backend {
   std::map<LaunchKey, Known> launches_;
   SlurmFleet fleet_;
   SlurmOthers others_;
+  bool others_told_ = false;          ///< which jobs of others there are
   bool answers_ = true;               ///< Slurm did, at the last look
   std::vector<BackendEvent> events_;  ///< to be told
 };

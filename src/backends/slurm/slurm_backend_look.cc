@@ -36,6 +36,7 @@ bool SlurmBackend::look(Instant now) {
   look_for_unseen(now);
   for (BackendEvent& event : others_.look(others, view_, now))
     events_.emplace_back(std::move(event));
+  if (!std::exchange(others_told_, true)) events_.emplace_back(others_there(others));
   ready_ = true;
   return true;
 }

@@ -245,6 +245,27 @@ TEST_F(SlurmBackendTest, AJobThatIsGoneBeforeItWasPlacedEndsAndIsNotLost) {
   ASSERT_TRUE(hears(ReportKind::kEnded, {1, 0, 0})) << "one that is lost would be started again";
 }
 
+TEST_F(SlurmBackendTest, WhatUsersHaveThereIsToldOnceAtTheStart) {
+  const auto held = [&](const char* account) { return slurm_.sbatch({"--hold", std::string("--account=") + account}, "true"); };
+  const std::string cancelled = held("lab"), waits = held("lab"), unknown = held("unknown");
+  ASSERT_TRUE(hears(OthersJob::State::kWaits, waits));
+  backend_.reset();
+  ASSERT_TRUE(slurm_.programs().ask("scancel", {cancelled}).ok());
+  ASSERT_THAT(queue(), HasSubstr("CANCELLED")) << "Slurm still has it, as one that has ended";
+  put(slurm_.state("away"), "");
+  restart();
+  look();
+  EXPECT_THAT(heard<OthersThere>(), IsEmpty()) << "Slurm has not said which there are";
+  std::filesystem::remove(slurm_.state("away"));
+  ASSERT_TRUE(hears(OthersJob::State::kWaits, waits));
+  for (int i = 0; i < 2; ++i) {
+    ::usleep(400'000);
+    look();
+  }
+  ASSERT_THAT(heard<OthersThere>(), SizeIs(1));
+  EXPECT_THAT(heard<OthersThere>().front().names, ElementsAre(waits, unknown));
+}
+
 TEST(SlurmFleet, AMachineWhoseGpusSlurmCountsAsUsedWithoutAJobTakesNoWork) {
   SlurmView view;
   SlurmMachine& machine = view.machines.emplace_back();

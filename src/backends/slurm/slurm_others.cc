@@ -24,6 +24,14 @@ void put_wish(const SlurmWish& wish, OthersJob& job) {
 
 }  // namespace
 
+OthersThere others_there(const std::vector<std::pair<const SlurmEntry*, std::string>>& named) {
+  OthersThere there;
+  for (const auto& [entry, job] : named)
+    if (!has_ended(entry->state)) there.names.push_back(job);
+  std::ranges::sort(there.names);
+  return there;
+}
+
 bool SlurmOthers::is_driven(std::string_view partition) const {
   return rules_.partitions.empty() || std::ranges::any_of(split(partition, ','), [&](std::string_view one) {
            return std::ranges::find(rules_.partitions, one) != rules_.partitions.end();

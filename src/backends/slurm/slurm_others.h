@@ -21,6 +21,10 @@ struct SlurmOthersRules {
   std::map<std::string, int32_t, std::less<>> qos;         ///< priority by QOS; others have 50
 };
 
+/// All that have not ended, whether they can be honoured or not.
+/// @param named  of the view, but for the caller's own launches.
+OthersThere others_there(const std::vector<std::pair<const SlurmEntry*, std::string>>& named);
+
 class SlurmOthers {
  public:
   explicit SlurmOthers(SlurmOthersRules rules) : rules_(std::move(rules)) {}
