@@ -206,7 +206,7 @@ std::optional<batching::RequestId> KserveApi::begin(HttpRequest& request, const 
   Result<std::unique_ptr<HttpInferCall>> call =
       HttpInferCall::read(request, {request.parts.segments[2], served.version}, served.model->measured(),
                           {parser, *options_.memory}, responder, terms);
-  if (call.ok()) return served.model->submit(std::move(*call), terms);
+  if (call.ok()) return served.submit(std::move(*call), terms);
   responder.reply(infer_error(call.error()));
   return std::nullopt;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <ranges>
 #include <thread>
 
 #include "base/text.h"
@@ -90,6 +91,15 @@ Result<std::optional<ServedVariant>> small_of(ModelMeasurer& measurer, const Ser
   return std::optional(std::move(small));
 }
 
+/// Who is to be compared with others does not answer in their place unless that is said.
+int64_t highest_but(const std::vector<int64_t>& versions, const std::optional<ServedShadow>& shadow) {
+  for (const int64_t version : versions | std::views::reverse)
+    if (!shadow || version != shadow->version) return version;
+  return versions.back();
+}
+
+constexpr uint64_t kShadowRoom = uint64_t{64} << 20;  ///< of requests that are to be asked again
+
 }  // namespace
 
 Result<std::unique_ptr<ModelStore>> ModelStore::open(StoreOptions options) {
@@ -156,7 +166,8 @@ Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::o
   const std::vector<int64_t> there = is_model_name(name) ? versions_of(folder) : std::vector<int64_t>();
   if (there.empty()) return make_error(ErrorCode::kNotFound, "{}: no such model in the repository", excerpt(name));
   TRY_ASSIGN(ServedModelConfig config, config_of(folder, config_text));
-  if (config.traffic.empty()) config.traffic[there.back()] = 1;
+  if (config.traffic.empty()) config.traffic[highest_but(there, config.shadow)] = 1;
+  if (config.shadow) config.traffic.try_emplace(config.shadow->version, 0);
   Entry entry;
   for (const auto& [version, part] : config.traffic) {
     if (std::ranges::find(there, version) == there.end())
@@ -168,11 +179,28 @@ Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::o
     Result<std::shared_ptr<ServedModel>> model = ServedModel::create(name, std::move(variants), own, tools_);
     if (!model.ok()) return invalid("{}, version {}: {}", name, version, model.error().message);
     (*model)->preload();
-    entry.versions.push_back({version, std::move(*model)});
+    entry.versions.push_back({version, std::move(*model), nullptr});
     entry.parts.push_back(part);
     entry.all_parts += part;
   }
+  if (config.shadow) TRY(let_follow(entry, name, *config.shadow));
   return entry;
+}
+
+Status ModelStore::let_follow(Entry& entry, const std::string& name, const ServedShadow& rules) {
+  if (entry.versions.size() == 1)
+    return invalid("{}: version {} cannot be the shadow of itself: let another version answer", name, rules.version);
+  const auto& follower = *std::ranges::find(entry.versions, rules.version, &ServedVersion::version);
+  const auto shadow = std::make_shared<Shadow>(rules, follower.model, pool_, ByteBudget::of(kShadowRoom));
+  for (ServedVersion& served : entry.versions) {
+    if (served.version == rules.version) continue;
+    if (served.model->measured().inputs != follower.model->measured().inputs ||
+        served.model->measured().outputs != follower.model->measured().outputs)
+      return invalid("{}: version {} takes or gives other tensors than version {} and cannot be its shadow", name, rules.version,
+                     served.version);
+    served.shadow = shadow;
+  }
+  return {};
 }
 
 Result<ServedVariants> ModelStore::variants_of(ModelSource source, const ServedModelConfig& config) {

@@ -18,6 +18,7 @@
 
 #include "serve/model_measurer.h"
 #include "serve/served_model.h"
+#include "serve/shadow.h"
 
 namespace stint::serve {
 
@@ -37,6 +38,11 @@ struct StoreOptions {
 struct ServedVersion {
   int64_t version = 0;
   std::shared_ptr<ServedModel> model;
+  std::shared_ptr<Shadow> shadow;  ///< null: no other version answers its requests, too
+
+  batching::RequestId submit(std::unique_ptr<InferCall> call, const CallTerms& terms) const {
+    return model->submit(shadow ? shadow->follow(std::move(call), terms) : std::move(call), terms);
+  }
 };
 
 class ModelStore {
@@ -85,6 +91,8 @@ class ModelStore {
   /// From its folder.
   Status load_fetched(const std::string& name, const std::optional<std::string>& config);
   Result<Entry> make(const std::string& name, const std::optional<std::string>& config);
+  /// The version that its configuration names follows all others. @return error when it takes or gives other tensors than they
+  Status let_follow(Entry& entry, const std::string& name, const ServedShadow& rules);
   Result<ServedVariants> variants_of(ModelSource source, const ServedModelConfig& config);
   void retire(std::vector<ServedVersion> versions);
   /// Every few seconds: models follow what their batches take and what load they get.

@@ -1,6 +1,8 @@
 // What is told at /metrics. docs/serving.md lists it.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "codec/metrics/metrics_text.h"
 #include "serve/kserve_api.h"
 
@@ -82,6 +84,47 @@ void add_tuning(std::string& out, const std::vector<Told>& all) {
            all, [](const Told& t) { return t.figures.retunes; });
 }
 
+/// Of the version that answers again, what was found.
+void add_shadows(std::string& out, const ModelStore& store) {
+  struct Row {
+    std::string labels;
+    ShadowFigures figures;
+  };
+  std::vector<Row> rows;
+  std::set<const Shadow*> told;
+  for (const auto& [name, served] : store.served())
+    if (served.shadow && told.insert(served.shadow.get()).second)
+      rows.push_back(
+          {labels_text({{"model", name}, {"version", std::to_string(served.shadow->version())}}), served.shadow->figures()});
+  if (rows.empty()) return;
+  MetricText items(out, "stint_serve_shadow_items_total", "counter",
+                   "Items that were answered again, by how the second answer was");
+  for (const Row& row : rows) {
+    const auto add = [&](std::string_view answer, int64_t count) {
+      items.add(row.labels + "," + labels_text({{"answer", answer}}), count);
+    };
+    add("alike", row.figures.seen.items - row.figures.seen.apart);
+    add("apart", row.figures.seen.apart);
+  }
+  MetricText choices(out, "stint_serve_shadow_other_choice_items_total", "counter",
+                     "Items whose largest value of the first output was another one");
+  for (const Row& row : rows)
+    choices.add(row.labels, row.figures.seen.other_choice);
+  MetricText largest(out, "stint_serve_shadow_largest_difference", "gauge",
+                     "Largest difference of a value, as a part of the largest value of its item's output");
+  for (const Row& row : rows)
+    largest.add(row.labels, row.figures.seen.largest);
+  MetricText lost(out, "stint_serve_shadow_lost_requests_total", "counter", "Requests that were not answered again, by why");
+  for (const Row& row : rows) {
+    const auto add = [&](std::string_view why, int64_t count) {
+      lost.add(row.labels + "," + labels_text({{"why", why}}), count);
+    };
+    add("failed", row.figures.failed);
+    add("refused", row.figures.refused);
+    add("no_room", row.figures.left_out);
+  }
+}
+
 /// As the alert LatencyAboveBaseline looks at it, here and in Prometheus.
 void add_latency(std::string& out, const std::vector<Told>& all) {
   MetricText latency(out, "stint_latency_p99", "gauge", "99th percentile of the request times of about the last minute, ms");
@@ -152,6 +195,7 @@ std::string serve_metrics(const ModelStore& store, const ByteBudget& requests) {
   add_each(out, "stint_serve_model_on_host", "gauge", "1: moved off the GPU, runs on the processor", all,
            [](const Told& t) { return t.served.model->loaded() == Variant::kHost ? 1 : 0; });
   add_cache(out, all, store.cache());
+  add_shadows(out, store);
   const MemoryKeeper::Figures memory = store.memory().figures();
   MetricText(out, "stint_serve_memory_room_bytes", "gauge", "What models may take together").add("", memory.room.count());
   MetricText(out, "stint_serve_memory_booked_bytes", "gauge", "Weights and activations booked").add("", memory.used.count());

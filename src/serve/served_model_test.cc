@@ -11,6 +11,7 @@
 
 #include "host/scratch_dir.h"
 #include "host/testing_files.h"
+#include "serve/shadow.h"
 
 namespace stint::serve {
 namespace {
@@ -109,6 +110,110 @@ TEST_F(ServedModelTest, WhatKeepsApartSharesBatchesWithItsLikeAlone) {
     ASSERT_TRUE(one.get_future().get());
   EXPECT_EQ(model->figures().items, 8);
   EXPECT_EQ(model->figures().batches, 2);
+}
+
+/// Floats of one output, and what is asked with them, as rows.
+class Rows {
+ public:
+  explicit Rows(std::vector<float> values, Shape item = {1}) : values_(std::move(values)), item_(std::move(item)) {}
+  operator std::vector<OutputRows>() const {
+    return {{std::as_bytes(std::span(values_)), item_}};
+  }  // NOLINT(google-explicit-constructor)
+
+ private:
+  std::vector<float> values_;
+  Shape item_;
+};
+
+TEST(AnswerDifference, IsOfItemsByTheLargestValueOfEach) {
+  const std::vector<TensorSpec> outputs = {{.name = "y", .item_shape = {2}}};
+  const auto seen = [&](std::vector<float> a, std::vector<float> b, double tolerance = 0.01) {
+    const auto items = static_cast<int64_t>(a.size() / 2);
+    const Rows first(std::move(a), {2}), second(std::move(b), {2});
+    return difference_of(outputs, items, std::vector<OutputRows>(first), std::vector<OutputRows>(second), tolerance);
+  };
+  const AnswerDifference small = seen({100, 1, 5, 4}, {100, 1.5, 5, 4});
+  EXPECT_EQ(small.items, 2);
+  EXPECT_EQ(small.apart, 0);
+  EXPECT_NEAR(small.largest, 0.005, 1e-6);
+  EXPECT_EQ(seen({100, 1, 5, 4}, {100, 1.5, 5, 4}, 0.004).apart, 1);
+  const AnswerDifference other = seen({100, 1, 5, 4}, {100, 1, 4, 5});
+  EXPECT_EQ(other.apart, 1);
+  EXPECT_EQ(other.other_choice, 1);
+  EXPECT_NEAR(other.largest, 0.2, 1e-6);
+  EXPECT_EQ(seen({NAN, 1}, {NAN, 1}).apart, 0);
+  EXPECT_EQ(seen({NAN, 1}, {0, 1}).largest, 2);
+  EXPECT_EQ(seen({0, 0}, {0, 0}).apart, 0);
+  EXPECT_EQ(seen({0, 0}, {0, 1e-9F}).largest, 1);
+}
+
+TEST(AnswerDifference, IntegersAndTextsAreTheSameOrNot) {
+  const auto seen = [](DataType type, std::vector<int64_t> a, std::vector<int64_t> b) {
+    const Shape item = {1};
+    const std::vector<OutputRows> first = {{std::as_bytes(std::span(a)), item}}, second = {{std::as_bytes(std::span(b)), item}};
+    return difference_of({{.name = "y", .type = type, .item_shape = item}}, std::ssize(a), first, second, 0.01);
+  };
+  // Beyond what a float tells apart.
+  EXPECT_EQ(seen(DataType::kInt64, {int64_t{1} << 40, 7}, {(int64_t{1} << 40) + 1, 7}).apart, 1);
+  EXPECT_EQ(seen(DataType::kInt64, {3, 7}, {3, 7}).apart, 0);
+  EXPECT_EQ(seen(DataType::kBytes, {3, 7}, {3, 8}).apart, 2) << "whose text it is, is not known";
+  EXPECT_EQ(seen(DataType::kBytes, {3, 7}, {3, 7, 8}).largest, 2);
+}
+
+class ShadowTest : public ServedModelTest {
+ protected:
+  std::shared_ptr<Shadow> shadow(int64_t percent, uint64_t room = 1 << 20) {
+    return std::make_shared<Shadow>(ServedShadow{.version = 2, .percent = percent}, serve({}, Duration::milliseconds(2)), pool_,
+                                    ByteBudget::of(room));
+  }
+  /// As another version would that answers all with `answer`. @return whether that was what was asked
+  static bool ask(Shadow& shadow, float value, float answer) {
+    std::promise<bool> answered;
+    const auto call = shadow.follow(std::make_unique<OneCall>(answered, value), {});
+    const Rows rows({answer});
+    call->answer(std::vector<OutputRows>(rows));
+    return answered.get_future().get();
+  }
+  static AnswerDifference seen(const Shadow& shadow, int64_t items) {
+    for (int patience = 0; patience < 60'000 && shadow.figures().seen.items < items; ++patience)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return shadow.figures().seen;
+  }
+};
+
+TEST_F(ShadowTest, SaysHowManyAnswersAreOthers) {
+  const auto other = shadow(100);
+  EXPECT_TRUE(ask(*other, 1, 1));
+  EXPECT_FALSE(ask(*other, 4, 3)) << "the client gets what the first version says";
+  const AnswerDifference both = seen(*other, 2);
+  EXPECT_EQ(both.items, 2);
+  EXPECT_EQ(both.apart, 1);
+  EXPECT_NEAR(both.largest, 0.25, 1e-6);
+}
+
+TEST_F(ShadowTest, AnswersItsPartOfEachHundred) {
+  const auto other = shadow(7);
+  for (int i = 0; i < 200; ++i)
+    EXPECT_TRUE(ask(*other, 1, 1));
+  EXPECT_EQ(seen(*other, 14).items, 14);
+}
+
+TEST_F(ShadowTest, WhatHasNoRoomIsLeftOutAndCounted) {
+  const auto other = shadow(100, 4);
+  EXPECT_TRUE(ask(*other, 1, 1));
+  EXPECT_EQ(other->figures().left_out, 1);
+  EXPECT_EQ(other->figures().seen.items, 0);
+}
+
+TEST_F(ShadowTest, WhatWasRefusedOrFailedIsNotAskedAgain) {
+  const auto other = shadow(100);
+  std::promise<bool> refused, failed;
+  other->follow(std::make_unique<OneCall>(refused), {})->refuse(batching::RefusalReason::kQueueFull);
+  other->follow(std::make_unique<OneCall>(failed), {})->fail(make_error(ErrorCode::kInternal, "broken"));
+  EXPECT_FALSE(refused.get_future().get());
+  EXPECT_FALSE(failed.get_future().get());
+  EXPECT_TRUE(ask(*other, 1, 1));
+  EXPECT_EQ(seen(*other, 1).items, 1);
 }
 
 class CachedModelTest : public ServedModelTest {

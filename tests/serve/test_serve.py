@@ -474,6 +474,27 @@ class Repository(ServerCase):
         self.assertEqual(self.load("ab", {"traffic": {"1": 1}})[0], 200)  # back to the first
         self.assertEqual(self.server.infer("ab", [[1, 2, 3, 4]])[1]["model_version"], "1")
 
+    def test_a_shadow_answers_again_unseen(self):
+        for version in (1, 2, 3):
+            self.server.add("dim", version, synthetic(shape=(2,) if version == 3 else (4,)))
+        self.assertEqual(self.load("dim", {"traffic": {"1": 1}, "shadow": {"version": 2, "percent": 50}})[0], 200)
+        seen = {self.server.infer("dim", [[1, 2, 3, 4], [5, 6, 7, 8]])[1]["model_version"] for _ in range(40)}
+        self.assertEqual(seen, {"1"})
+        said = {"model": "dim", "version": "2"}
+        self.server.wait_for(lambda: self.server.metric("stint_serve_shadow_items_total", answer="alike", **said) == 40)
+        self.assertEqual(self.server.metric("stint_serve_shadow_items_total", answer="apart", **said), 0)
+        self.assertEqual(self.server.metric("stint_serve_shadow_lost_requests_total", **said), 0)
+        self.server.wait_for(lambda: self.server.metric("stint_serve_requests_total", outcome="answered", **said) == 20)
+        status, answer = self.load("dim", {"traffic": {"1": 1}, "shadow": {"version": 3}})
+        self.assertEqual(status, 400, answer)
+        self.assertIn("other tensors", str(answer))
+        # Without traffic the highest of the others answers.
+        self.assertEqual(self.load("dim", {"traffic": {"3": 1}})[0], 200)
+        self.assertEqual(self.load("dim", {"shadow": {"version": 4}})[0], 404)
+        shutil.rmtree(self.server.folder / "dim" / "3")
+        self.assertEqual(self.load("dim", {"shadow": {"version": 2}})[0], 200)
+        self.assertEqual(self.server.infer("dim", [[1, 2, 3, 4]])[1]["model_version"], "1")
+
     def test_a_load_that_fails_changes_nothing(self):
         self.server.add("firm", 1, synthetic())
         self.assertEqual(self.load("firm")[0], 200)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -52,6 +53,15 @@ std::map<int64_t, int64_t> traffic_of(const Json& object) {
   return traffic;
 }
 
+ServedShadow shadow_of(const Json& object) {
+  check_members(object, {"version", "percent", "tolerance"});
+  ServedShadow shadow;
+  shadow.version = integer_of(object, "version", 1, std::numeric_limits<int64_t>::max());
+  if (object.contains("percent")) shadow.percent = integer_of(object, "percent", 1, 100);
+  if (object.contains("tolerance")) shadow.tolerance = number_of(object, "tolerance", 0, 1);
+  return shadow;
+}
+
 ServedDimension dimension_of(const Json& object) {
   constexpr int64_t kMostSize = 1 << 20;
   check_members(object, {"largest", "pad", "sizes"});
@@ -82,7 +92,7 @@ ServedDimension dimension_of(const Json& object) {
 
 ServedModelConfig config_of(const Json& document) {
   check_members(document, {"max_batch", "max_wait_ms", "preferred", "instances", "queue", "timeout_ms", "promise_p99_ms", "tune",
-                           "pinned", "cache", "budget_mib", "traffic", "dimensions"});
+                           "pinned", "cache", "budget_mib", "traffic", "shadow", "dimensions"});
   ServedModelConfig config;
   if (document.contains("max_batch")) config.max_batch = integer_of(document, "max_batch", 1, kMostBatch);
   if (document.contains("max_wait_ms")) config.max_wait = milliseconds_of(document, "max_wait_ms");
@@ -103,6 +113,7 @@ ServedModelConfig config_of(const Json& document) {
   config.cache = flag_of(document, "cache");
   if (document.contains("budget_mib")) config.budget = Bytes::mebi(integer_of(document, "budget_mib", 1, kMostMebi));
   if (document.contains("traffic")) config.traffic = traffic_of(document["traffic"]);
+  if (document.contains("shadow")) config.shadow = shadow_of(member(document, "shadow"));
   if (document.contains("dimensions")) {
     if (!document["dimensions"].is_object()) throw Malformed(document, "dimensions: expected an object");
     for (const auto& [name, object] : document["dimensions"].items())

@@ -25,6 +25,13 @@ struct ServedDimension {
   std::vector<int64_t> sizes;  ///< to which it is filled up, ascending; none: powers of two
 };
 
+/// A version that answers some of the requests once more, to be compared.
+struct ServedShadow {
+  int64_t version = 0;
+  int64_t percent = 100;    ///< of the requests, 1 … 100
+  double tolerance = 0.01;  ///< of a value, as a part of the largest value of its item's output; 0 … 1
+};
+
 /// How a model is served: `model.json` beside its versions. Every field may be left out.
 struct ServedModelConfig {
   int64_t max_batch = 32;  ///< items
@@ -39,6 +46,7 @@ struct ServedModelConfig {
   bool cache = false;               ///< equal requests at the same time are computed once, and answers kept where there is room
   std::optional<Bytes> budget;      ///< weights and activations together
   std::map<std::string, ServedDimension> dimensions;  ///< by their names in the model
+  std::optional<ServedShadow> shadow;
   std::map<int64_t, int64_t> traffic;  ///< parts of the requests without a version, by version; none: the highest has all
 };
 /// @param source  for messages.

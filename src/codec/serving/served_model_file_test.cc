@@ -29,6 +29,19 @@ TEST(ServedModelFile, SaysHowAModelIsServed) {
   EXPECT_TRUE(read_served_model("{}", "model.json").ok());
 }
 
+TEST(ServedModelFile, SaysWhichVersionAnswersAgain) {
+  const auto read = read_served_model(R"({"shadow": {"version": 2, "percent": 5, "tolerance": 0.1}})", "model.json");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_TRUE(read->shadow);
+  EXPECT_EQ(read->shadow->version, 2);
+  EXPECT_EQ(read->shadow->percent, 5);
+  EXPECT_EQ(read->shadow->tolerance, 0.1);
+  EXPECT_EQ(read_served_model(R"({"shadow": {"version": 2}})", "model.json")->shadow->percent, 100);
+  for (const char* wrong : {R"({})", R"({"version": 0})", R"({"version": 2, "percent": 0})", R"({"version": 2, "percent": 101})",
+                            R"({"version": 2, "tolerance": -1})", R"({"version": 2, "part": 3})", "7"})
+    EXPECT_FALSE(read_served_model(fmt::format(R"({{"shadow": {}}})", wrong), "model.json").ok()) << wrong;
+}
+
 TEST(ServedModelFile, RefusesWhatIsMisspeltOrOutOfRange) {
   const auto error_of = [](const char* text) {
     const auto read = read_served_model(text, "model.json");

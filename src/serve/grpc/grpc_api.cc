@@ -327,7 +327,7 @@ class GrpcService final : public Service {
           std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - std::chrono::system_clock::now()).count());
       terms.timeout = std::min(terms.timeout.value_or(left), std::max(left, Duration::nanoseconds(1)));
     }
-    reactor->leaver().submitted(served->model, served->model->submit(std::move(*call), terms));
+    reactor->leaver().submitted(served->model, served->submit(std::move(*call), terms));
     return reactor;
   }
   ServerUnaryReactor* RepositoryIndex(CallbackServerContext* context, const inference::RepositoryIndexRequest* request,
