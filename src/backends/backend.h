@@ -53,6 +53,7 @@ struct GrantedGpu {
   int index = 0;         ///< on its node, in NVML's order
   std::string uuid;      ///< "" = not known: the index names it
   std::string mig_uuid;  ///< "MIG-…": the device it gets in place of the whole GPU; a profile ("2g.20gb"): any such device
+  bool operator==(const GrantedGpu&) const = default;
 };
 
 enum class Tenancy : uint8_t {
@@ -68,12 +69,14 @@ struct GangPlace {
   int32_t local_world_size = 1;
   std::string master_address;  ///< of the node that rank 0 is on; "" = this one
   int32_t master_port = 0;     ///< 0 = the gang has none
+  bool operator==(const GangPlace&) const = default;
 };
 
 /// The user a task runs as, in place of the daemon's own.
 struct RunAs {
   uint32_t uid = 0;
   uint32_t gid = 0;
+  bool operator==(const RunAs&) const = default;
 };
 
 /// What a simulated task does, since nothing runs.
@@ -81,6 +84,7 @@ struct SimulatedRun {
   Duration duration;      ///< from its start to its end
   int exit_code = 0;      ///< with which it then ends
   Duration leaving_time;  ///< from the order to stop to the end, at most the grace
+  bool operator==(const SimulatedRun&) const = default;
 };
 
 /// Everything about one execution of a task.
@@ -110,6 +114,7 @@ struct Launch {
   std::optional<SimulatedRun> simulated;   ///< needed by the simulated backend, ignored by others
   /// The job of others that this is, by its name there; "" = one of the caller's own. All tasks of an attempt are one such job.
   std::string others_job;
+  bool operator==(const Launch&) const = default;
 };
 
 enum class ReportKind : uint8_t {
@@ -132,6 +137,7 @@ std::string_view name_of(EndCause cause);
 struct TaskUsage {
   Duration cpu_time;
   Bytes peak_memory;  ///< of its largest process
+  bool operator==(const TaskUsage&) const = default;
 };
 
 struct Report {

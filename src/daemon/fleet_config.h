@@ -35,6 +35,7 @@ struct FleetConfig {
   std::vector<PriceRule> prices;         ///< that change with time
   std::vector<std::string> topology;     ///< labels of machines, widest first: a rack of one zone is none of another's
   bool machines_come = false;            ///< there may be machines that are not named here
+  bool operator==(const FleetConfig&) const = default;
 };
 
 struct DaemonConfig {

@@ -72,6 +72,7 @@ struct Policy {
   Duration ageing = Duration::hours(24);            ///< waiting this long is worth one step of priority class; 0 = no ageing
   Duration usage_half_life = Duration::hours(168);  ///< of past usage under fair and stint; 0 = only what is held now counts
   uint64_t seed = 0;                                ///< Placement::kRandom
+  bool operator==(const Policy&) const = default;
 };
 
 std::string_view name_of(Order o);     // "fifo", "fifo-skip", "sjf-oracle", "srtf", "fair", "stint"

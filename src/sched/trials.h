@@ -16,6 +16,7 @@ struct TrialRules {
   int64_t first_rung = 1;  ///< resource at the lowest rung, > 0
   int64_t most = 81;       ///< resource of a finished trial, ≥ first_rung
   int64_t reduction = 3;   ///< η ≥ 2
+  bool operator==(const TrialRules&) const = default;
 };
 
 struct TrialScore {

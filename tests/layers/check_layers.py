@@ -4,7 +4,7 @@
 For every file of src/: it includes only its own module and modules its CMake declaration reaches; files below
 the line use no clock, file, socket, thread, randomness or environment, and look things up in unordered containers
 but never walk through them; no two modules depend on each other; no two types of one program have one name, which no linker
-notices. Usage: check_layers.py SOURCE_DIR
+notices; equal is what operator== says, not what prints alike. Usage: check_layers.py SOURCE_DIR
 """
 import pathlib
 import re
@@ -17,6 +17,9 @@ FORBIDDEN_INCLUDES = re.compile(
     r'cstdio|stdio\.h|unistd\.h|fcntl\.h|sys/[a-z_]+\.h|sqlite3\.h|curl/.*|zlib\.h|dlfcn\.h)>')
 FORBIDDEN_CALLS = re.compile(r'\b(std::getenv|getenv|std::rand|std::time|gettimeofday|clock_gettime|std::fopen|fopen)\s*\(')
 UNORDERED = re.compile(r'unordered_(?:map|set)<.*>\s*&?\s*(\w+)\s*[;={(]')
+# What two values print, compared to tell whether they are equal. A test may print one value twice, to see that text is stable.
+PRINTED = r'(?:\w+(?:::|\.|->))*(?:to_json|to_text)\((?:[^()]|\([^()]*\))*\)(?:\.dump\([^()]*\))?'
+EQUAL_BY_TEXT = re.compile(r'%s\s*[=!]=\s*%s|_(?:EQ|NE)\(\s*%s,\s*%s\)' % ((PRINTED,) * 4))
 # check.cc prints the broken invariant before it aborts; that is the one thing below the line that speaks.
 ALLOWED = {("base/check.cc", "cstdio")}
 
@@ -61,6 +64,19 @@ def types_of(text):
             yield number, "::".join([*spaces, defined.group(1)])
 
 
+def check_equality(src):
+    problems = []
+    for path in sorted(src.glob("*/**/*")):
+        if path.suffix not in (".h", ".cc"):
+            continue
+        text = path.read_text()
+        for found in EQUAL_BY_TEXT.finditer(text):
+            number = text.count("\n", 0, found.start()) + 1
+            problems.append(f"src/{path.relative_to(src).as_posix()}:{number}: two values are compared by what they print: "
+                            "compare them with operator==")
+    return problems
+
+
 def check_types(src):
     """The tests of a module are linked with every other file, not with other modules' tests."""
     problems, known = [], {}
@@ -80,7 +96,7 @@ def check_types(src):
 def check(source):
     src = source / "src"
     deps = modules((src / "CMakeLists.txt").read_text())
-    problems = check_types(src)
+    problems = check_types(src) + check_equality(src)
     for name in deps:
         reach = reachable(name, deps)
         if name in reach:
@@ -137,6 +153,9 @@ def self_test(tmp):
     assert not check_types(src)
     (src / "base" / "b.cc").write_text("namespace stint {\nclass Info final : public Other {\n};\n}  // namespace stint\n")
     assert len(check_types(src)) == 1
+    (src / "base" / "c.cc").write_text("bool x = to_json(a) == to_json(*b);\nEXPECT_EQ(s::to_text(f(1)),\n  to_json(b).dump());\n"
+                                       "bool y = to_json(a) == text;\nEXPECT_EQ(to_json(a).dump(), text);\n")
+    assert len(check_equality(src)) == 2, check_equality(src)
     (src / "CMakeLists.txt").write_text("stint_module(base DEPS host)\nstint_module(host DEPS base)\n")
     assert any("depends on itself" in p for p in check(tmp)[0])
 

@@ -21,6 +21,7 @@ struct TaskRoom {
   std::vector<std::string> gpu_files, more_devices;
   bool filters_devices = false;  ///< and its cgroup lets it open no other GPU, by whatever file
   std::string device_group;      ///< likewise, on cgroup version 1: the folder of its group (device_group.h); empty = it has none
+  bool operator==(const TaskRoom&) const = default;
 };
 
 /// What a keeper is told to do.
@@ -32,6 +33,7 @@ struct TaskPlan {
   int64_t most_processes = 0;  ///< threads count; 0 = not limited
   Bytes keep_free;             ///< of the disk with its output; below it nearly none of that is kept
   Bytes most_log;              ///< each of `.out` and `.err`; of more the newest half is kept; 0 = not limited
+  bool operator==(const TaskPlan&) const = default;
 };
 
 /// When something happened, by both clocks of the machine: somebody may have set the wall clock since.

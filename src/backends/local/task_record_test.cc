@@ -72,7 +72,7 @@ TEST(TaskRecord, APlanIsReadBackAsItWas) {
   EXPECT_EQ(again->room.more_devices, std::vector<std::string>{"kvm"});
   EXPECT_TRUE(again->room.filters_devices);
   EXPECT_EQ(again->room.device_group, "/cg/5");
-  EXPECT_EQ(to_json(*again), to_json(plan));
+  EXPECT_EQ(*again, plan);
 }
 
 TEST(TaskRecord, APlanOfAnOlderReleaseHasNothingForItself) {

@@ -21,6 +21,7 @@ struct CheckpointFile {
   std::string name;  ///< relative to the folder the checkpoint lies in: `step-7/model.bin`, `step-7.pt`, `step-7.pt.sha256`
   Bytes size;
   Instant modified;
+  bool operator==(const CheckpointFile&) const = default;
 };
 
 struct Checkpoint {

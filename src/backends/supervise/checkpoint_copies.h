@@ -62,6 +62,7 @@ class CheckpointCopies {
     bool claimed = false;
     bool unread = false;  ///< it holds what this run has not looked at, and must not hide
     bool lost = false;
+    bool operator==(const Hold&) const = default;
   };
   [[nodiscard]] const Hold& hold() const { return hold_; }
   /// What was listed could not be fetched.

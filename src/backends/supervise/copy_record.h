@@ -20,6 +20,7 @@ struct CopiedFile {
   CheckpointFile file;
   std::string sha256;
   uint32_t mode = 0644;
+  bool operator==(const CopiedFile&) const = default;
 };
 
 struct CopyRecord {
@@ -40,6 +41,7 @@ struct CopyRecord {
   std::string state;  ///< the writer's SupervisorState, as JSON; "" = none
 
   [[nodiscard]] Checkpoint checkpoint() const;
+  bool operator==(const CopyRecord&) const = default;
 };
 
 /// `log/0000000012.json`

@@ -31,6 +31,7 @@ struct RestorePoint {
   std::string state;                 ///< the SupervisorState that lies with them in an object store, as JSON; "" = none
   std::vector<std::string> notes;
   CheckpointCopies::Hold hold;
+  bool operator==(const RestorePoint&) const = default;
 };
 
 /// Reads checkpoints, newest first, until one is good.

@@ -27,6 +27,7 @@ struct KnownCheckpoint {
   std::string digest;
   Instant saved_at;  ///< latest change of its files
   bool copied = false;
+  bool operator==(const KnownCheckpoint&) const = default;
 };
 
 /// A run's place among the copies in an object store: see copy_record.h.
@@ -34,6 +35,7 @@ struct CopyPosition {
   std::string to;      ///< where the copies are: a folder or an address; "" = not known
   std::string writer;  ///< whose records are this folder's; "" = none yet
   int64_t last = 0;    ///< number of the newest record that is its own, or that it went on from
+  bool operator==(const CopyPosition&) const = default;
 };
 
 struct SupervisorState {

@@ -19,6 +19,7 @@ struct BackupFile {
   uint64_t bytes = 0;
   std::string sha256;
   int64_t schema_version = 0;  ///< SQLite's user_version; 0 = none, or no database
+  bool operator==(const BackupFile&) const = default;
 };
 
 struct BackupManifest {
@@ -27,6 +28,7 @@ struct BackupManifest {
   std::vector<BackupFile> files;  ///< as they follow in the archive
   int64_t audit_records = 0;
   std::string audit_head;  ///< hash of the last audit record; empty = none
+  bool operator==(const BackupManifest&) const = default;
 };
 
 /// As it stands in the archive and as --json prints it.

@@ -77,7 +77,7 @@ TEST_F(BackupTest, WhatIsRestoredIsWhatWasThere) {
   EXPECT_EQ(made->audit_head, head_);
   const auto restored = restore_backup(file(), dir_ / "new/");
   ASSERT_TRUE(restored.ok()) << restored.error().message;
-  EXPECT_EQ(to_json(*restored), to_json(*made));
+  EXPECT_EQ(*restored, *made);
   auto other = Database::open(dir_ / "new/other.db", DatabaseAccess::kReadWrite);
   ASSERT_TRUE(other.ok());
   EXPECT_EQ(*other->integer("SELECT sum(i) FROM n"), 6);

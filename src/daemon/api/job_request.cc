@@ -106,7 +106,7 @@ Status check_numbers(const JobRequest& r) {
   if (!in(r.rungs.first_rung, 1, kMostOfRungs) || !in(r.rungs.most, r.rungs.first_rung, kMostOfRungs))
     return invalid("fields 'rung_first' and 'rung_last' must be from 1 to {}, the first not above the last", kMostOfRungs);
   if (!in(r.rungs.reduction, 2, 1000)) return invalid("field 'rung_reduction' must be from 2 to 1000");
-  if (r.study.empty() && !same_rungs(r.rungs, {}))
+  if (r.study.empty() && r.rungs != sched::TrialRules())
     return invalid("fields 'rung_first', 'rung_last' and 'rung_reduction' are of a study: give 'study', too");
   if (r.time_limit <= Duration()) return invalid("field 'time_limit' must be above 0");
   if (r.expected <= Duration()) return invalid("field 'expected' must be above 0");
@@ -140,12 +140,6 @@ Result<sched::AffinityTerm> parse_neighbour(std::string_view text) {
   }
   if (!is_name(term.topology_key)) return invalid("'{}': behind @ a label of machines is missing, such as rack", excerpt(text));
   return term;
-}
-
-bool JobRequest::operator==(const JobRequest& other) const { return to_json(*this) == to_json(other); }
-
-bool same_rungs(const sched::TrialRules& a, const sched::TrialRules& b) {
-  return a.first_rung == b.first_rung && a.most == b.most && a.reduction == b.reduction;
 }
 
 Status check_request(const JobRequest& request) {

@@ -80,7 +80,7 @@ struct JobRequest {
   sched::TrialRules rungs;      ///< of that study: the same for each of its trials
   Duration simulated_duration;  ///< on simulated nodes it runs this long; 0 = a minute
 
-  bool operator==(const JobRequest&) const;
+  bool operator==(const JobRequest&) const = default;
 };
 
 /// Tags that begin so say what a job is to the daemon: only the daemon may give them.
@@ -89,8 +89,6 @@ inline constexpr std::string_view kOwnTags = "stint.";
 inline constexpr int64_t kMostAmount = int64_t{1} << 50;
 inline constexpr int32_t kMostTasks = 4'096;
 inline constexpr int32_t kMostOfArray = 10'000;
-/// Of one study they are.
-bool same_rungs(const sched::TrialRules& a, const sched::TrialRules& b);
 
 inline constexpr int64_t kMostOfRungs = 1'000'000'000'000;
 inline constexpr size_t kLongestScript = 100'000;

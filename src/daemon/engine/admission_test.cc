@@ -256,7 +256,7 @@ TEST(GovernPolicy, IsReadAsItIsWritten) {
   const std::string written = to_json(*policy).dump();
   const auto second = read_policy(*again.parse(written, "govern"), "govern", Currency());
   ASSERT_TRUE(second.ok()) << second.error().message;
-  EXPECT_EQ(to_json(*second).dump(), written);
+  EXPECT_EQ(*second, *policy);
   EXPECT_EQ(policy->budgets[0].per_month, *Money::parse("10.5"));
   EXPECT_EQ(policy->owner_of("n0"), "agency");
 }

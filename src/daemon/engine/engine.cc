@@ -46,9 +46,8 @@ Status Engine::take_over(const FleetConfig& fleet, Backend& backend, Instant now
   TRY(s.recover());
   now = std::max(now, s.now);
   const bool first = s.step == 0;
-  const Result<FleetConfig> ordered = s.in_known_order(fleet);
-  if (first || !ordered.ok() || to_json(s.fleet) != to_json(*ordered))
-    TRY(stage_fleet(fleet, {.actor = "daemon", .idempotency_key = ""}));
+  const Result<FleetConfig> recorded = s.as_recorded(fleet);
+  if (first || !recorded.ok() || s.fleet != *recorded) TRY(stage_fleet(fleet, {.actor = "daemon", .idempotency_key = ""}));
   s.live = true;
   if (has_staged()) TRY(commit(now));
   // What has become due meanwhile comes before what is heard now: a job past its limit was stopped by that.

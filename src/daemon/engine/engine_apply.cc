@@ -83,18 +83,6 @@ void Engine::Impl::event_of(sched::EventKind kind, NodeId node) {
   event.node = node;
 }
 
-namespace {
-
-bool same_terms(sched::QueueSpec a, sched::QueueSpec b) {
-  FleetConfig left, right;
-  a.parent = b.parent = {};
-  left.queues = {std::move(a)};
-  right.queues = {std::move(b)};
-  return to_json(left) == to_json(right);
-}
-
-}  // namespace
-
 Status Engine::Impl::apply_fleet(const std::string& json) {
   TRY_ASSIGN(FleetConfig next, parse_fleet_config(json, "fleet"));
   TRY(check_fleet(next));
@@ -109,7 +97,7 @@ Status Engine::Impl::apply_fleet(const std::string& json) {
     machines_come = true;
   }
   for (uint32_t q = 0; q < fleet.queues.size(); ++q) {
-    if (same_terms(next.queues[q], fleet.queues[q])) continue;
+    if (next.queues[q] == fleet.queues[q]) continue;
     scheduler->change_queue(sched::QueueId(q), next.queues[q]);
     fleet.queues[q] = next.queues[q];
     note_of_queue("queue.changed", next.queues[q].name, "other terms in the configuration");

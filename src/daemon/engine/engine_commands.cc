@@ -66,7 +66,7 @@ Status Engine::Impl::check_study(const JobRequest& request) const {
   if (request.study.empty()) return {};
   const std::string_view client = client_of_queue(request.queue);
   const auto differs = [&](const sched::TrialRules& rungs) -> Status {
-    if (same_rungs(rungs, request.rungs)) return {};
+    if (rungs == request.rungs) return {};
     return make_error(ErrorCode::kConflict,
                       "study '{}' has rungs from {} to {}, 1 in {} goes on: give the same, or name another study", request.study,
                       rungs.first_rung, rungs.most, rungs.reduction);
@@ -300,10 +300,16 @@ Result<FleetConfig> Engine::Impl::in_known_order(FleetConfig next) const {
   return next;
 }
 
+/// As it would be read back from its record: what that does not say, or says in other words, makes no other fleet.
+Result<FleetConfig> Engine::Impl::as_recorded(const FleetConfig& next) const {
+  TRY_ASSIGN(const FleetConfig ordered, in_known_order(next));
+  return parse_fleet_config(to_json(ordered), "fleet");
+}
+
 /// What a running scheduler cannot follow is refused here, before it is written.
 Status Engine::Impl::check_fleet(const FleetConfig& next) const {
   TRY_ASSIGN(const sched::Policy policy, sched::parse_policy(next.policy));
-  if (scheduler && sched::to_text(policy) != sched::to_text(*sched::parse_policy(fleet.policy)))
+  if (scheduler && policy != *sched::parse_policy(fleet.policy))
     return make_error(
         ErrorCode::kConflict,
         "policy '{}': what waits and runs is ordered by '{}', and this log is read again under it; begin a new state "

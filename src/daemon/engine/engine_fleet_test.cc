@@ -131,6 +131,29 @@ TEST(EngineFleet, TheOrderInTheFileDoesNotMatter) {
   EXPECT_EQ(queues[3].path, "new");
 }
 
+TEST(EngineFleet, ARestartWithTheSameInOtherWordsRecordsNothing) {
+  const ScratchDir dir;
+  const auto fleet_of = [](const std::string& queues) {
+    auto fleet = parse_fleet_config(
+        R"({"parts_apart":true,"nodes":[{"name":"n0","gpus":8,"per_hour":"16","labels":{"rack":"r1"}}],"queues":)" + queues,
+        "fleet");
+    CHECK(fleet.ok(), "{}", fleet.error().message);
+    return *fleet;
+  };
+  TestingDaemon daemon(dir / "log.db",
+                       fleet_of(R"([{"name":"acme"},{"name":"acme/vision","budget":"5","budget_period":90.5},{"name":"zoo"}]})"));
+  daemon.submit(testing_job(1, kHour));
+  const int64_t steps = daemon.engine().last_step();
+  const FleetConfig turned = fleet_of(
+      R"([{"name":"zoo"},{"name":"acme","priority":100},{"name":"acme/vision","budget":"5.0","budget_period":"90.5s"}]})");
+  daemon.restart(turned);
+  EXPECT_EQ(daemon.engine().last_step(), steps);
+  FleetConfig another = turned;
+  another.nodes[0].node.labels[0].value = "r2";
+  daemon.restart(another);
+  EXPECT_EQ(daemon.engine().last_step(), steps + 1);
+}
+
 TEST(EngineFleet, WhatCannotChangeIsRefusedWithAReason) {
   const ScratchDir dir;
   TestingDaemon daemon(dir / "log.db");

@@ -201,6 +201,7 @@ struct Engine::Impl {
   int64_t put_submit(const JobRequest& request, const CommandInfo& by, std::string needs_approval);
   Status check_submit(const JobRequest& request) const;
   [[nodiscard]] Result<FleetConfig> in_known_order(FleetConfig next) const;
+  [[nodiscard]] Result<FleetConfig> as_recorded(const FleetConfig& next) const;
   [[nodiscard]] std::vector<std::string> queues_beside(std::string_view queue) const;
   [[nodiscard]] Status check_study(const JobRequest& request) const;
   Status check_fleet(const FleetConfig& next) const;

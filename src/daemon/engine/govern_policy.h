@@ -30,6 +30,7 @@ struct BudgetRule {
   Money per_month;                                      ///< > 0
   std::vector<int> thresholds_percent = {50, 80, 100};  ///< ascending, each 1 … 1000; reaching one is an event
   AtLimit at_limit = AtLimit::kRefuse;
+  bool operator==(const BudgetRule&) const = default;
 };
 inline constexpr std::string_view kProjectTag = "project";
 
@@ -52,6 +53,7 @@ struct ClientRules {
   std::vector<std::string> regions;          ///< globs ("eu-*") of those of machines its jobs may run on; empty = any
   std::vector<std::string> dedicated_nodes;  ///< jobs of others do not run there
   bool only_dedicated = false;               ///< and its own run nowhere else
+  bool operator==(const ClientRules&) const = default;
 };
 
 struct GovernPolicy {
@@ -65,6 +67,7 @@ struct GovernPolicy {
   [[nodiscard]] const ClientRules* rules_of(std::string_view client) const;
   /// Whose machine it is; empty = everybody's.
   [[nodiscard]] std::string_view owner_of(std::string_view node) const;
+  bool operator==(const GovernPolicy&) const = default;
 };
 
 /// Whether one of the globs matches the region.

@@ -18,6 +18,7 @@ struct QueueAmounts {
   std::optional<int64_t> gpu_milli;
   std::optional<int64_t> cpu_milli;
   std::optional<int64_t> memory_bytes;
+  bool operator==(const QueueAmounts&) const = default;
 };
 
 /// Money a queue and all below it may spend on GPU time, at the rates of the nodes (NodeSpec::gpu_rate). What is spent
@@ -39,6 +40,7 @@ struct QueueSpec {
   int32_t created = 0;           ///< rank, smaller = older
   std::optional<Budget> budget;  ///< none = spends what it likes
   WeekHours closed;              ///< hours in which none of its jobs starts, nor of queues below it; not all of the week
+  bool operator==(const QueueSpec&) const = default;
 };
 
 }  // namespace stint::sched
