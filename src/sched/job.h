@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "sched/durations/duration_book.h"
 #include "sched/ids.h"
-#include "sched/rounds/request.h"
+#include "sched/request.h"
 
 namespace stint::sched {
 

@@ -11,7 +11,7 @@
 
 #include "sched/place/cluster.h"
 #include "sched/place/open_nodes.h"
-#include "sched/rounds/shape.h"
+#include "sched/shape.h"
 
 namespace stint::sched {
 

@@ -11,7 +11,7 @@
 
 #include "sched/job.h"
 #include "sched/queues/queue.h"
-#include "sched/rounds/request.h"
+#include "sched/request.h"
 
 namespace stint::sched {
 

@@ -20,10 +20,10 @@
 #include "sched/queues/running_order.h"
 #include "sched/queues/terms_table.h"
 #include "sched/room_on_paper.h"
-#include "sched/rounds/shape.h"
-#include "sched/rounds/victims.h"
 #include "sched/scheduler.h"
+#include "sched/search/victims.h"
 #include "sched/search_turns.h"
+#include "sched/shape.h"
 #include "sched/step_draft.h"
 #include "sched/timer_heap.h"
 

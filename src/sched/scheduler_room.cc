@@ -1,13 +1,13 @@
 // Making room in detail: for jobs that ask for more than whole GPUs, and where shares or limits of queues decide. A search on the
-// cluster itself (rounds/victims.h), taken back, then carried out: jobs are stopped, elastic ones shrink, others move, and the room is
+// cluster itself (search/victims.h), taken back, then carried out: jobs are stopped, elastic ones shrink, others move, and the room is
 // promised to the one that waits.
 #include <algorithm>
 #include <map>
 
-#include "sched/rounds/claim.h"
-#include "sched/rounds/victims.h"
 #include "sched/scheduler_moves.h"
 #include "sched/scheduler_preempt.h"
+#include "sched/search/claim.h"
+#include "sched/search/victims.h"
 
 namespace stint::sched {
 namespace {

@@ -1,4 +1,4 @@
-// Whatever runs a cluster case round by round: the scheduler that runs live, or, in the tests, an independent engine of rounds.
+// Whatever runs a cluster case round by round: the scheduler that runs live, or, in the tests, an independent cycle scheduler.
 #pragma once
 
 #include <memory>

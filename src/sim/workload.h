@@ -16,7 +16,7 @@
 #include "sched/job.h"
 #include "sched/place/cluster.h"
 #include "sched/queues/queue.h"
-#include "sched/rounds/request.h"
+#include "sched/request.h"
 #include "sched/scaling.h"
 #include "sched/time_price.h"
 #include "sched/trials.h"

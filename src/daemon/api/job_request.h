@@ -13,7 +13,7 @@
 #include "base/time.h"
 #include "base/units.h"
 #include "sched/job.h"
-#include "sched/rounds/request.h"
+#include "sched/request.h"
 #include "sched/trials.h"
 
 namespace stint {

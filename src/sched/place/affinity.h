@@ -12,8 +12,8 @@
 
 #include "sched/ids.h"
 #include "sched/place/topology.h"
+#include "sched/request.h"
 #include "sched/room.h"
-#include "sched/rounds/request.h"
 
 namespace stint::sched {
 

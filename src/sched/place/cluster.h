@@ -41,8 +41,8 @@
 #include "sched/place/mig_fit.h"
 #include "sched/place/node_table.h"
 #include "sched/place/topology.h"
+#include "sched/request.h"
 #include "sched/room.h"
-#include "sched/rounds/request.h"
 
 namespace stint::sched {
 

@@ -17,8 +17,8 @@
 #include "sched/decision.h"
 #include "sched/ids.h"
 #include "sched/place/node_table.h"
+#include "sched/request.h"
 #include "sched/room.h"
-#include "sched/rounds/request.h"
 
 namespace stint::sched {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "sched/place/node_buckets.h"
-#include "sched/rounds/shape.h"
+#include "sched/shape.h"
 
 namespace stint::sched {
 

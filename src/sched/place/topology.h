@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sched/ids.h"
-#include "sched/rounds/request.h"
+#include "sched/request.h"
 
 namespace stint::sched {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sched/queues/queue_usage.h"
-#include "sched/rounds/shape.h"
+#include "sched/shape.h"
 
 namespace stint::sched {
 

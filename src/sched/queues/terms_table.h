@@ -7,7 +7,7 @@
 
 #include "base/id.h"
 #include "sched/job.h"
-#include "sched/rounds/shape.h"
+#include "sched/shape.h"
 
 namespace stint::sched {
 
