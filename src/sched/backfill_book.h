@@ -24,7 +24,7 @@ struct Reservation {
 
 /// Whether a shape fits the nodes that are usable, all of them idle.
 struct FleetFit {
-  uint64_t fleet_changes = 0;  ///< Scheduler::Impl::fleet_changes when that was found out
+  uint64_t fleet_changes = 0;  ///< StepClock::fleet_changes when that was found out
   bool fits = false;
 };
 

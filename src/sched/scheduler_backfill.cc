@@ -34,36 +34,25 @@ constexpr Duration kLeastExpected = Duration::minutes(10);
 constexpr Duration kBackfillPause = Duration::minutes(1);  // between two searches in detail for the same job
 }  // namespace
 
-/// When the job will have ended if it starts (or started) as planned; kNever = cannot be said.
-Instant Backfilling::latest_end(JobId j) const {
-  const JobRecord& r = s_.jobs[j.index()];
-  const Duration longest = r.longest_run();
-  if (longest == kUnlimited) return kNever;
-  return std::max(s_.now, (r.phase == Phase::kRunning ? r.started : s_.now) + longest);
-}
-
 Duration Backfilling::waited(JobId j) const {
-  const JobRecord& r = s_.jobs[j.index()];
-  return s_.now - r.submitted - r.served;
+  const JobRecord& r = s_.jobs[j];
+  return s_.clock.now - r.submitted - r.served;
 }
 
 /// Has it waited for so long that room is kept for it on a guess? Not one that has had a turn: it was stopped for others.
-bool Backfilling::is_overdue(JobId j) const { return s_.jobs[j.index()].starts == 0 && waited(j) >= kOverdue; }
+bool Backfilling::is_overdue(JobId j) const { return s_.jobs[j].starts == 0 && waited(j) >= kOverdue; }
 
-/// All that runs, first to end first: at its latest end, or, where none is known or that is later, when it likely ends, or, where
-/// nothing is learnt of it, when it has run for as long again. (Run times of jobs are heavy-tailed: the longer one has run, the
-/// longer it still will.)
 std::vector<Ending> Backfilling::guessed_ends() const {
   std::vector<Ending> endings;
-  for (const JobId j : s_.present) {
-    const JobRecord& r = s_.jobs[j.index()];
+  for (const JobId j : s_.jobs.present()) {
+    const JobRecord& r = s_.jobs[j];
     if (r.phase != Phase::kRunning) continue;
-    const Instant likely = s_.policy.durations == Durations::kLearnt ? s_.likely_end(j, kLikely) : kNever;
-    const Instant guess = likely != kNever ? likely : s_.now + std::max(kLeastExpected, s_.now - r.started);
+    const Instant likely = s_.policy.durations == Durations::kLearnt ? s_.forecasts.likely_end(j, kLikely) : kNever;
+    const Instant guess = likely != kNever ? likely : s_.clock.now + std::max(kLeastExpected, s_.clock.now - r.started);
     endings.push_back({.at = std::min(r.latest_end, guess), .job = j});
   }
   std::ranges::sort(endings, {}, [&](const Ending& e) {
-    const JobRecord& r = s_.jobs[e.job.index()];
+    const JobRecord& r = s_.jobs[e.job];
     return std::tuple(e.at, r.started, r.submitted, e.job);
   });
   return endings;
@@ -75,11 +64,11 @@ void Backfilling::start_jobs() {
   size_t confirmed = 0;  // reservations of jobs that were found waiting in this step, in their order
   size_t tried = 0;
   ++book_.pass;
-  book_.passed.resize(s_.shapes.size());
-  const auto may_try = [&](ShapeId s) { return book_.passed[s.index()] != book_.pass && (tried < most || s_.fits(s)); };
-  s_.try_in_order(may_try, [&](ShapeId s) {
+  book_.passed.resize(s_.jobs.shape_count());
+  const auto may_try = [&](ShapeId s) { return book_.passed[s.index()] != book_.pass && (tried < most || s_.heads.fits(s)); };
+  s_.heads.try_in_order(may_try, [&](ShapeId s) {
     const JobId j = s_.pending.head(s)->job;
-    if (s_.close_if_limited(j)) return Tried::kClosed;
+    if (s_.heads.close_if_limited(j)) return Tried::kClosed;
     const bool reserved = confirmed < book_.reservations.size() && book_.reservations[confirmed].job == j;
     if (start_beside(j, confirmed, reserved)) return Tried::kStarted;
     book_.passed[s.index()] = book_.pass;
@@ -104,8 +93,8 @@ void Backfilling::start_jobs() {
 /// Promises broken by the world (a node lost, a job past its limit, a budget spent) are made anew.
 void Backfilling::drop_stale_reservations() {
   const auto stale = [&](const Reservation& r) {
-    const JobRecord& job = s_.jobs[r.job.index()];
-    if (job.phase != Phase::kWaiting || r.at <= s_.now || s_.budgets.spent(job.queue).valid()) return true;
+    const JobRecord& job = s_.jobs[r.job];
+    if (job.phase != Phase::kWaiting || r.at <= s_.clock.now || s_.budgets.spent(job.queue).valid()) return true;
     return std::ranges::any_of(r.claims, [&](const Claim& c) { return !s_.cluster.free()[c.node].usable; });
   };
   const auto first = std::find_if(book_.reservations.begin(), book_.reservations.end(), stale);
@@ -113,15 +102,15 @@ void Backfilling::drop_stale_reservations() {
 }
 
 bool Backfilling::reserve(JobId j, bool guess) {
-  const Shape& shape = s_.shapes[s_.jobs[j.index()].shape];
+  const Shape& shape = s_.jobs.shape_of(j);
   if (!guess && book_.ends.size() == 0) return false;
   if (!shape.plain) return reserve_in_detail(j, guess);
   RoomOnPaper room(s_.cluster, s_.open, s_.paper);
   claim_for_others(j, room);
   Instant at = kNever;
   const auto end_then = [&](JobId v, Instant end) {
-    room.leave(s_.tasks_of(v));
-    if (room.fits(shape)) at = std::max(s_.now, end);
+    room.leave(s_.jobs.tasks_of(v));
+    if (room.fits(shape)) at = std::max(s_.clock.now, end);
     return at == kNever;
   };
   if (guess) {
@@ -130,7 +119,7 @@ bool Backfilling::reserve(JobId j, bool guess) {
   } else {
     book_.ends.for_each_from_first([&](const Waiting& e) { return end_then(e.job, Instant::from_ns(e.rank.minor)); });
   }
-  if (at == kNever || (guess && at - s_.now > waited(j)) || !room.choose_nodes(shape)) return false;
+  if (at == kNever || (guess && at - s_.clock.now > waited(j)) || !room.choose_nodes(shape)) return false;
   Reservation& made = book_.reservations.emplace_back(Reservation{.job = j, .at = at, .guessed = guess, .claims = {}});
   for (const auto& [node, gpus] : room.chosen()) {
     const auto known = std::find_if(made.claims.begin(), made.claims.end(), [n = node](const Claim& c) { return c.node == n; });
@@ -144,12 +133,12 @@ bool Backfilling::reserve(JobId j, bool guess) {
 
 /// Trying on the cluster takes its time: where the order changes to and fro, it is not done each time.
 bool Backfilling::is_worth_reserving(JobId j) {
-  const ShapeId s = s_.jobs[j.index()].shape;
-  if (s_.shapes[s].plain) return true;
-  book_.reserved_for.resize(s_.shapes.size());
+  const ShapeId s = s_.jobs[j].shape;
+  if (s_.jobs.shape(s).plain) return true;
+  book_.reserved_for.resize(s_.jobs.shape_count());
   Attempted& last = book_.reserved_for[s.index()];
-  if (last.job == j && s_.now - last.at < kBackfillPause) return false;
-  last = {.job = j, .at = s_.now};
+  if (last.job == j && s_.clock.now - last.at < kBackfillPause) return false;
+  last = {.job = j, .at = s_.clock.now};
   return true;
 }
 
@@ -170,7 +159,7 @@ bool Backfilling::reserve_in_detail(JobId j, bool guess) {
   const auto fits_after = [&](size_t count) {
     const Attempt trial(s_.cluster);
     end_on_paper(std::span(by_end).first(count));
-    return s_.nominate_in_detail(j);
+    return s_.placer.nominate_in_detail(j);
   };
   // The more have ended, the more room there is (but for wanted neighbours that went): doubling, then halving.
   size_t too_few = 0;
@@ -185,8 +174,8 @@ bool Backfilling::reserve_in_detail(JobId j, bool guess) {
     const size_t middle = (too_few + enough) / 2;
     (fits_after(middle) ? enough : too_few) = middle;
   }
-  const Instant at = std::max(s_.now, by_end[enough - 1].at);
-  fits_then = fits_then && !(guess && at - s_.now > waited(j));
+  const Instant at = std::max(s_.clock.now, by_end[enough - 1].at);
+  fits_then = fits_then && !(guess && at - s_.clock.now > waited(j));
   if (fits_then) {
     const Attempt trial(s_.cluster);
     end_on_paper(std::span(by_end).first(enough));
@@ -200,7 +189,7 @@ bool Backfilling::reserve_in_detail(JobId j, bool guess) {
 /// In a trial: they have ended.
 void Backfilling::end_on_paper(std::span<const Ending> those) {
   for (const Ending& e : those)
-    for (TaskId t = s_.first_task(e.job); t != s_.end_task(e.job); t = next(t))
+    for (TaskId t = s_.jobs.first_task(e.job); t != s_.jobs.end_task(e.job); t = next(t))
       if (s_.cluster.task(t).on_node()) s_.cluster.gone(t, TaskState::kPending);
 }
 
@@ -209,8 +198,8 @@ std::vector<Claim> Backfilling::claims_then(JobId j) {
   std::vector<Claim> claims;
   {
     const Attempt trial(s_.cluster);
-    CHECK(s_.nominate_in_detail(j), "job {} does not fit where it has just fitted", j.index());
-    for (const Task& task : s_.tasks_of(j))
+    CHECK(s_.placer.nominate_in_detail(j), "job {} does not fit where it has just fitted", j.index());
+    for (const Task& task : s_.jobs.tasks_of(j))
       if (task.state == TaskState::kNominated && std::ranges::find(claims, task.place.node, &Claim::node) == claims.end())
         claims.push_back({.node = task.place.node, .spare = s_.cluster.coming()[task.place.node].whole_free});
   }
@@ -221,23 +210,23 @@ std::vector<Claim> Backfilling::claims_then(JobId j) {
 
 /// Would the tasks it needs run if nothing else did, on the nodes that are usable?
 bool Backfilling::fits_usable_fleet(JobId j) {
-  const ShapeId s = s_.jobs[j.index()].shape;
-  book_.fits_fleet.resize(s_.shapes.size());
+  const ShapeId s = s_.jobs[j].shape;
+  book_.fits_fleet.resize(s_.jobs.shape_count());
   FleetFit& known = book_.fits_fleet[s.index()];
-  if (known.fleet_changes == s_.fleet_changes) return known.fits;
-  known.fleet_changes = s_.fleet_changes;
-  if (s_.shapes[s].plain) {
+  if (known.fleet_changes == s_.clock.fleet_changes) return known.fits;
+  known.fleet_changes = s_.clock.fleet_changes;
+  if (s_.jobs.shape(s).plain) {
     NodeBuckets::Counts counts{};
     for (uint32_t n = 0; n < s_.cluster.node_count(); ++n)
       if (s_.cluster.free()[NodeId(n)].usable && s_.capacity.at(NodeId(n)) != NodeBuckets::kNowhere)
         ++counts[static_cast<size_t>(s_.capacity.at(NodeId(n)))];
-    return known.fits = OpenNodes::fits(s_.shapes[s], counts);
+    return known.fits = OpenNodes::fits(s_.jobs.shape(s), counts);
   }
   const Attempt trial(s_.cluster);
-  for (const JobId other : s_.present)
-    for (TaskId t = s_.first_task(other); t != s_.end_task(other); t = next(t))
+  for (const JobId other : s_.jobs.present())
+    for (TaskId t = s_.jobs.first_task(other); t != s_.jobs.end_task(other); t = next(t))
       if (s_.cluster.task(t).on_node()) s_.cluster.gone(t, TaskState::kPending);
-  return known.fits = s_.nominate_in_detail(j);
+  return known.fits = s_.placer.nominate_in_detail(j);
 }
 
 void Backfilling::claim_for_others(JobId j, RoomOnPaper& room) const {
@@ -249,7 +238,7 @@ void Backfilling::claim_for_others(JobId j, RoomOnPaper& room) const {
 /// At most so many GPUs are not whole, or not free, because of the job: a part of one counts as one.
 int32_t Backfilling::gpus_touched(JobId j) const {
   int32_t gpus = 0;
-  for (const Task& task : s_.tasks_of(j)) {
+  for (const Task& task : s_.jobs.tasks_of(j)) {
     const Request& request = s_.cluster.request(task.request);
     const bool part = request.milli > 0 || request.gpu_memory.count() > 0 || !request.mig.empty();
     gpus += part ? 1 : request.gpus;
@@ -260,24 +249,13 @@ int32_t Backfilling::gpus_touched(JobId j) const {
 int64_t Backfilling::worth_of_room(JobId j) const {
   Duration waits = waited(j);
   for (const Reservation& reserved : book_.reservations)
-    if (reserved.job == j) waits = std::min(waits, reserved.at - s_.now);
-  return s_.shapes[s_.jobs[j.index()].shape].total.gpu_milli * waits.whole_seconds() / kMilli;
+    if (reserved.job == j) waits = std::min(waits, reserved.at - s_.clock.now);
+  return s_.jobs.shape_of(j).total.gpu_milli * waits.whole_seconds() / kMilli;
 }
 
 void Backfilling::withhold_for_others(JobId j) {
   for (const Reservation& other : book_.reservations)
     if (other.job != j) withhold(other, INT32_MAX);
-}
-
-void Backfilling::began(JobId j) {
-  JobRecord& r = s_.jobs[j.index()];
-  r.latest_end = s_.policy.backfill == Backfill::kNone ? kNever : latest_end(j);
-  if (r.latest_end != kNever) book_.ends.insert({.rank = {.major = 0, .minor = r.latest_end.ns()}, .job = j});
-}
-
-void Backfilling::stopped(JobId j) {
-  const JobRecord& r = s_.jobs[j.index()];
-  if (r.latest_end != kNever) book_.ends.erase({.rank = {.major = 0, .minor = r.latest_end.ns()}, .job = j});
 }
 
 void Backfilling::forget_node(NodeId n) {
@@ -290,7 +268,7 @@ void Backfilling::forget_node(NodeId n) {
 /// only for those who ask for nothing but GPUs.
 /// @param touched  GPUs, by the job that may pass; a part of a GPU may be one that is whole again when the claim begins.
 void Backfilling::withhold(const Reservation& reservation, int32_t touched) {
-  const bool plain = s_.shapes[s_.jobs[reservation.job.index()].shape].plain;
+  const bool plain = s_.jobs.shape_of(reservation.job).plain;
   for (const Claim& claim : reservation.claims) {
     if (!plain || claim.spare < touched) s_.open.close(s_.cluster, claim.node);
     const int open_now = s_.open.buckets().at(claim.node) + s_.open.withheld(claim.node);
@@ -300,19 +278,19 @@ void Backfilling::withhold(const Reservation& reservation, int32_t touched) {
 
 /// Starts the job if it fits beside the reservations; one that holds the `index`-th itself minds the earlier ones only.
 bool Backfilling::start_beside(JobId j, size_t index, bool reserved) {
-  if (!s_.fits(s_.jobs[j.index()].shape)) return false;
+  if (!s_.heads.fits(s_.jobs[j].shape)) return false;
   const size_t minded = reserved ? index : book_.reservations.size();
-  const Instant end = latest_end(j);
+  const Instant end = s_.ends.latest_end(j);
   auto is_in_the_way = [&, surely = std::optional<Instant>()](const Reservation& r) mutable {
     if (end <= r.at) return false;
     if (!r.guessed || s_.policy.durations != Durations::kLearnt) return true;
-    if (!surely) surely = s_.likely_end(j, kQuiteSurely);
+    if (!surely) surely = s_.forecasts.likely_end(j, kQuiteSurely);
     return *surely > r.at;
   };
-  const int32_t touched = minded == 0 || s_.shapes[s_.jobs[j.index()].shape].plain ? 0 : gpus_touched(j);
+  const int32_t touched = minded == 0 || s_.jobs.shape_of(j).plain ? 0 : gpus_touched(j);
   for (size_t i = 0; i < minded; ++i)
     if (is_in_the_way(book_.reservations[i])) withhold(book_.reservations[i], touched);
-  const bool started = s_.start(j, index == 0 ? Reason::kFree : Reason::kBackfill);
+  const bool started = s_.starter.start(j, index == 0 ? Reason::kFree : Reason::kBackfill);
   s_.open.release(s_.cluster);
   if (!started) return false;
   if (reserved) book_.reservations.resize(index);
@@ -323,10 +301,18 @@ bool Backfilling::start_beside(JobId j, size_t index, bool reserved) {
 
 /// The job will still be there when the reservation begins.
 void Backfilling::spend_spare(Reservation& r, JobId j) const {
-  for (const Task& task : s_.tasks_of(j))
+  for (const Task& task : s_.jobs.tasks_of(j))
     for (Claim& claim : r.claims)
       if (task.state == TaskState::kRunning && claim.node == task.place.node)
         claim.spare -= __builtin_popcountll(task.place.gpus);
+}
+
+std::optional<Instant> Backfilling::earliest_start(JobId j) {
+  const size_t before = book_.reservations.size();
+  if (!reserve(j, false)) return std::nullopt;
+  const Instant at = book_.reservations.back().at;
+  book_.reservations.resize(before);
+  return at;
 }
 
 }  // namespace stint::sched

@@ -1,17 +1,36 @@
-// Consolidation as a class: who moves, and for whom. Made where it is needed.
+// Consolidation as a class: who moves, and for whom.
 #pragma once
 
 #include <optional>
 #include <span>
 #include <vector>
 
-#include "sched/scheduler_impl.h"
+#include "sched/scheduler_backfill.h"
+#include "sched/scheduler_room.h"
 
 namespace stint::sched {
 
 class Consolidation {
  public:
-  explicit Consolidation(Scheduler::Impl& scheduler) : s_(scheduler), book_(scheduler.consolidation) {}
+  struct View {
+    const Policy& policy;
+    const StepClock& clock;
+    const JobTable& jobs;
+    Cluster& cluster;
+    OpenNodes& open;
+    const Pending& pending;
+    const Accounts& accounts;
+    const StopRules& rules;
+    Heads& heads;
+    Lifecycle& life;
+    Moves& moves;
+    Backfilling& backfill;
+    RoomMaker& room;
+    Instant& claim_ripens;  ///< StopBook::ripens: of a search for others to stop that asks for a move first
+    VictimSketch& sketch;
+    RoomOnPaper::Scratch& paper;
+  };
+  Consolidation(const View& view, ConsolidationBook& book) : s_(view), book_(book) {}
 
   /// Tries the heads of the shapes that do not fit; where the first in line blocks the others, only that one.
   /// @return whether others move for one.
@@ -37,7 +56,7 @@ class Consolidation {
   void carry_out_moves(JobId j, const RoomOnPaper& room);
   bool promise_room(JobId j, const RoomOnPaper& room);
 
-  Scheduler::Impl& s_;
+  View s_;
   ConsolidationBook& book_;
 };
 

@@ -2,8 +2,7 @@
 // what the remedy would change.
 #include <algorithm>
 
-#include "sched/scheduler_backfill.h"
-#include "sched/scheduler_stop_rules.h"
+#include "sched/scheduler_impl.h"
 
 namespace stint::sched {
 namespace {
@@ -13,12 +12,29 @@ constexpr int64_t kMostAheadCounted = 10'000;
 
 class Explainer {
  public:
-  /// @param state  scratch and trials are used; all else is as before when run() returns.
-  Explainer(Scheduler::Impl& state, JobId j)
-      : s_(state), j_(j), r_(state.jobs[j.index()]), spec_(state.terms_of(j)), shape_(state.shapes[r_.shape]) {}
+  /// Scratch and trials of it are used; all else is as before when run() returns.
+  struct View {
+    const Policy& policy;
+    const StepClock& clock;
+    const JobTable& jobs;
+    Cluster& cluster;
+    OpenNodes& open;
+    const std::vector<Rate>& gpu_rates;
+    const Pending& pending;
+    const QueueUsage& queues;
+    const QueueBudgets& budgets;
+    const Forecasts& forecasts;
+    const StopRules& rules;
+    const StartTimes& times;
+    const Gates& gates;
+    Placer& placer;
+    Backfilling& backfill;
+  };
+  Explainer(const View& view, JobId j)
+      : s_(view), j_(j), r_(s_.jobs[j]), spec_(s_.jobs.terms_of(j)), shape_(s_.jobs.shape(r_.shape)) {}
 
   Explanation run() {
-    if (r_.phase != Phase::kEnded) e_.expected = s_.expected_run(j_);
+    if (r_.phase != Phase::kEnded) e_.expected = s_.forecasts.expected_run(j_);
     switch (r_.phase) {
       case Phase::kKnown: return e_;
       case Phase::kEnded: e_.standing = Standing::kEnded; return e_;
@@ -52,31 +68,31 @@ class Explainer {
     e_.obstacle = Obstacle::kNotBefore;
     e_.starts_at = spec_.not_before;
     for (const JobId needed : spec_.after) {
-      if (s_.jobs[needed.index()].phase == Phase::kEnded) continue;
+      if (s_.jobs[needed].phase == Phase::kEnded) continue;
       e_.obstacle = Obstacle::kDependency;
       e_.behind = needed;
       e_.starts_at.reset();
       return;
     }
-    if (spec_.makes.valid() && s_.products[spec_.makes.index()].maker != j_) {
+    if (spec_.makes.valid() && s_.gates.maker_of(spec_.makes) != j_) {
       e_.obstacle = Obstacle::kBeingMade;
-      e_.behind = s_.products[spec_.makes.index()].maker;
+      e_.behind = s_.gates.maker_of(spec_.makes);
       e_.starts_at.reset();
     } else if (spec_.array.valid() && !r_.in_play) {
       e_.obstacle = Obstacle::kArray;
       e_.starts_at.reset();
-    } else if (spec_.not_before <= s_.now) {
+    } else if (spec_.not_before <= s_.clock.now) {
       find_cheaper_hour();
     }
   }
 
   /// Every gate is open but the price's.
   void find_cheaper_hour() {
-    const std::optional<Slot> slot = s_.slot_for(j_);
+    const std::optional<Slot> slot = s_.times.slot_for(j_);
     if (!slot) return;
     e_.obstacle = Obstacle::kDeferred;
     e_.starts_at = slot->start;
-    const std::optional<Slot> now = s_.slot_before(j_, s_.now + r_.longest_run());
+    const std::optional<Slot> now = s_.times.slot_before(j_, s_.clock.now + r_.longest_run());
     const auto of_all = [&](Money of_one_gpu) { return scale(of_one_gpu, shape_.total.gpu_milli, kMilli); };
     e_.deferral = Deferral{.latest_start = spec_.deadline - r_.longest_run(), .cost = of_all(slot->cost), .cost_now = {}};
     if (now) e_.deferral->cost_now = of_all(now->cost);
@@ -87,7 +103,7 @@ class Explainer {
   void count_ahead() {
     Waiting first = {.rank = r_.rank, .job = j_};
     s_.pending.for_each([&](QueueId, ShapeId, const Waiting& w) {
-      if (s_.jobs[w.job.index()].phase != Phase::kWaiting || !goes_before(w, {.rank = r_.rank, .job = j_})) return;
+      if (s_.jobs[w.job].phase != Phase::kWaiting || !goes_before(w, {.rank = r_.rank, .job = j_})) return;
       ++e_.jobs_ahead;
       if (goes_before(w, first)) first = w;
     });
@@ -95,31 +111,28 @@ class Explainer {
   }
 
   [[nodiscard]] bool goes_before(const Waiting& w, const Waiting& other) const {
-    const JobRecord& r = s_.jobs[w.job.index()];
-    const JobRecord& o = s_.jobs[other.job.index()];
+    const JobRecord& r = s_.jobs[w.job];
+    const JobRecord& o = s_.jobs[other.job];
     const QueueRule rule = line_rule(s_.policy);
     if (rule == QueueRule::kByShare) {
       if (const int by_share = s_.queues.compare(r.queue, o.queue); by_share != 0) return by_share < 0;
     } else if (rule == QueueRule::kByClaim) {
-      const uint64_t claims = s_.queues.claims(r.queue, s_.shapes[r.shape].total);
-      const uint64_t others = s_.queues.claims(o.queue, s_.shapes[o.shape].total);
+      const uint64_t claims = s_.queues.claims(r.queue, s_.jobs.shape(r.shape).total);
+      const uint64_t others = s_.queues.claims(o.queue, s_.jobs.shape(o.shape).total);
       if (claims != others) return claims > others;
     }
     return w.before(other);
   }
 
   void find_start() {
-    const auto reserved = std::find_if(s_.backfill.reservations.begin(), s_.backfill.reservations.end(),
+    const auto reserved = std::find_if(s_.backfill.reservations().begin(), s_.backfill.reservations().end(),
                                        [&](const Reservation& r) { return r.job == j_; });
-    if (reserved != s_.backfill.reservations.end()) {
+    if (reserved != s_.backfill.reservations().end()) {
       e_.standing = Standing::kReserved;
       if (!reserved->guessed) e_.starts_at = reserved->at;
       return;
     }
-    const size_t before = s_.backfill.reservations.size();
-    if (!Backfilling(s_).reserve(j_, false)) return;
-    e_.starts_at = s_.backfill.reservations.back().at;
-    s_.backfill.reservations.resize(before);
+    e_.starts_at = s_.backfill.earliest_start(j_);
   }
 
   /// Where room is all it waits for: GPUs are counted as those that run end and those before it start, one after the other.
@@ -128,7 +141,7 @@ class Explainer {
     if (e_.jobs_ahead > kMostAheadCounted) return;
     std::vector<Waiting> ahead;
     s_.pending.for_each([&](QueueId, ShapeId, const Waiting& w) {
-      const JobRecord& r = s_.jobs[w.job.index()];
+      const JobRecord& r = s_.jobs[w.job];
       if (r.phase == Phase::kWaiting && r.rank == w.rank && goes_before(w, {.rank = r_.rank, .job = j_})) ahead.push_back(w);
     });
     std::ranges::sort(ahead, [&](const Waiting& a, const Waiting& b) { return goes_before(a, b); });
@@ -146,12 +159,12 @@ class Explainer {
       bool operator<(const End& o) const { return at > o.at; }  // a heap of those that end first
     };
     std::vector<End> ends;
-    for (const JobId v : s_.present)
-      ends.push_back({.at = s_.jobs[v.index()].phase == Phase::kRunning ? s_.likely_end(v, per_mille) : s_.now,
-                      .gpu_milli = s_.shapes[s_.jobs[v.index()].shape].total.gpu_milli});
+    for (const JobId v : s_.jobs.present())
+      ends.push_back({.at = s_.jobs[v].phase == Phase::kRunning ? s_.forecasts.likely_end(v, per_mille) : s_.clock.now,
+                      .gpu_milli = s_.jobs.shape_of(v).total.gpu_milli});
     std::make_heap(ends.begin(), ends.end());
     int64_t free = open_milli();
-    Instant at = s_.now;
+    Instant at = s_.clock.now;
     const auto wait_for = [&](int64_t gpu_milli) {
       while (free < gpu_milli && !ends.empty() && ends.front().at != kNever) {
         at = std::max(at, ends.front().at);
@@ -162,22 +175,22 @@ class Explainer {
       return free >= gpu_milli;
     };
     for (const Waiting& w : ahead) {
-      const int64_t need = s_.shapes[s_.jobs[w.job.index()].shape].total.gpu_milli;
+      const int64_t need = s_.jobs.shape_of(w.job).total.gpu_milli;
       if (!wait_for(need)) return std::nullopt;
-      const Instant end = s_.likely_end(w.job, per_mille);
+      const Instant end = s_.forecasts.likely_end(w.job, per_mille);
       free -= need;
-      ends.push_back({.at = end == kNever ? kNever : at + (end - s_.now), .gpu_milli = need});
+      ends.push_back({.at = end == kNever ? kNever : at + (end - s_.clock.now), .gpu_milli = need});
       std::push_heap(ends.begin(), ends.end());
     }
     // It waits for something: if it were only counted, it would run.
     if (!wait_for(shape_.total.gpu_milli)) return std::nullopt;
-    if (at == s_.now && !ends.empty() && ends.front().at != kNever) at = std::max(at, ends.front().at);
+    if (at == s_.clock.now && !ends.empty() && ends.front().at != kNever) at = std::max(at, ends.front().at);
     return at;
   }
 
   void find_obstacle() {
     const QueueId limited = s_.queues.limiting(r_.queue, shape_.total, shape_.preemptible);
-    if (const Instant opens = s_.opens_at(r_.queue); opens > s_.now) {
+    if (const Instant opens = s_.times.opens_at(r_.queue); opens > s_.clock.now) {
       find_hours(opens);
     } else if (s_.budgets.spent(r_.queue).valid()) {
       find_budget();
@@ -186,8 +199,8 @@ class Explainer {
       e_.obstacle = by_limit ? Obstacle::kQueueLimit : Obstacle::kGuarantee;
       e_.at_queue = limited;
     } else if (fits_with([] {})) {
-      e_.obstacle = s_.backfill.reservations.empty() ? Obstacle::kBehindOrder : Obstacle::kBehindGang;
-      if (!s_.backfill.reservations.empty()) e_.behind = s_.backfill.reservations.front().job;
+      e_.obstacle = s_.backfill.reservations().empty() ? Obstacle::kBehindOrder : Obstacle::kBehindGang;
+      if (!s_.backfill.reservations().empty()) e_.behind = s_.backfill.reservations().front().job;
     } else if (!could_ever_fit()) {
       e_.obstacle = Obstacle::kConstraint;
     } else {
@@ -198,7 +211,7 @@ class Explainer {
 
   /// Would a task of it fit somewhere if it shared GPUs with everybody?
   [[nodiscard]] bool kept_apart() const {
-    return std::ranges::any_of(s_.tasks_of(j_), [&](const Task& task) {
+    return std::ranges::any_of(s_.jobs.tasks_of(j_), [&](const Task& task) {
       for (uint32_t n = 0; n < s_.cluster.node_count(); ++n)
         if (s_.cluster.why_not(task.request, NodeId(n), Room::kComing) == Misfit::kOthersShares) return true;
       return false;
@@ -214,7 +227,7 @@ class Explainer {
   void find_hours(Instant opens) {
     e_.obstacle = Obstacle::kClosed;
     e_.at_queue = r_.queue;
-    while (!s_.is_closed(e_.at_queue, s_.now))
+    while (!s_.times.is_closed(e_.at_queue, s_.clock.now))
       e_.at_queue = s_.queues.spec(e_.at_queue).parent;
     not_before(opens);
   }
@@ -223,7 +236,7 @@ class Explainer {
   void find_budget() {
     e_.obstacle = Obstacle::kBudget;
     for (QueueId at = s_.budgets.spent(r_.queue); at.valid();) {
-      const std::optional<BudgetStanding> standing = s_.budgets.standing(at, s_.now);
+      const std::optional<BudgetStanding> standing = s_.budgets.standing(at, s_.clock.now);
       const auto later = [](const BudgetStanding& a, const BudgetStanding& b) {
         return a.renewed_at.value_or(kNever) > b.renewed_at.value_or(kNever);
       };
@@ -272,14 +285,14 @@ class Explainer {
   void try_one_victim() {
     std::vector<JobId> lower = lower_than(spec_.priority);
     std::sort(lower.begin(), lower.end(), [&](JobId a, JobId b) {
-      const auto key = [&](JobId v) { return std::tuple(s_.terms_of(v).priority, -s_.jobs[v.index()].started.ns(), v); };
+      const auto key = [&](JobId v) { return std::tuple(s_.jobs.terms_of(v).priority, -s_.jobs[v].started.ns(), v); };
       return key(a) < key(b);
     });
     lower.resize(std::min(lower.size(), kMostVictimsTried));
     for (const JobId victim : lower) {
-      if (!fits_with([&] { leave(victim); })) continue;
+      if (!fits_with([&] { sched::leave(s_.cluster, s_.jobs, victim); })) continue;
       Remedy remedy = {.kind = RemedyKind::kEvictLower, .job = victim};
-      if (const QueueId theirs = s_.jobs[victim.index()].queue; theirs != r_.queue) remedy.other_queue = theirs;
+      if (const QueueId theirs = s_.jobs[victim].queue; theirs != r_.queue) remedy.other_queue = theirs;
       add_loss(remedy, {&victim, 1});
       return add(remedy);
     }
@@ -288,10 +301,10 @@ class Explainer {
   /// The lowest priority at which all below it in its queue, who then give way, leave enough.
   void try_priorities() {
     if (!s_.policy.preempt) return;
-    const auto is_of_another_queue = [&](JobId v) { return s_.jobs[v.index()].queue != r_.queue; };
+    const auto is_of_another_queue = [&](JobId v) { return s_.jobs[v].queue != r_.queue; };
     std::vector<int32_t> priorities;
-    for (const JobId v : s_.present)
-      if (!is_of_another_queue(v)) priorities.push_back(s_.terms_of(v).priority);
+    for (const JobId v : s_.jobs.present())
+      if (!is_of_another_queue(v)) priorities.push_back(s_.jobs.terms_of(v).priority);
     std::sort(priorities.begin(), priorities.end());
     priorities.erase(std::unique(priorities.begin(), priorities.end()), priorities.end());
     for (const int32_t p : priorities) {
@@ -309,7 +322,7 @@ class Explainer {
   [[nodiscard]] bool fits_without(std::span<const JobId> victims) {
     return fits_with([&] {
       for (const JobId v : victims)
-        leave(v);
+        sched::leave(s_.cluster, s_.jobs, v);
     });
   }
 
@@ -334,8 +347,8 @@ class Explainer {
     int64_t milli_seconds = 0;
     Money cost = Money::nanos(0, currency());
     for (const JobId v : victims) {
-      const Duration again = StopRules(s_).lost_if_stopped(v);
-      for (const Task& task : s_.tasks_of(v)) {
+      const Duration again = s_.rules.lost_if_stopped(v);
+      for (const Task& task : s_.jobs.tasks_of(v)) {
         if (task.state != TaskState::kRunning) continue;
         const int64_t milli = s_.cluster.gpu_milli(task);
         milli_seconds += milli * again.whole_seconds();
@@ -354,7 +367,7 @@ class Explainer {
   };
   /// The machines that so many of its tasks cost least on.
   [[nodiscard]] std::optional<Machines> cheapest(int32_t tasks) const {
-    const RequestId request = s_.tasks_of(j_).front().request;
+    const RequestId request = s_.jobs.tasks_of(j_).front().request;
     const int32_t each = std::max(1, s_.cluster.request(request).gpus);
     std::optional<Machines> best;
     for (uint32_t n = 0; n < s_.cluster.node_count(); ++n) {
@@ -410,15 +423,10 @@ class Explainer {
 
   [[nodiscard]] std::vector<JobId> lower_than(int32_t priority) const {
     std::vector<JobId> lower;
-    for (const JobId v : s_.present)
-      if (s_.jobs[v.index()].phase == Phase::kRunning && s_.terms_of(v).preemptible && s_.terms_of(v).priority < priority)
+    for (const JobId v : s_.jobs.present())
+      if (s_.jobs[v].phase == Phase::kRunning && s_.jobs.terms_of(v).preemptible && s_.jobs.terms_of(v).priority < priority)
         lower.push_back(v);
     return lower;
-  }
-
-  void leave(JobId victim) {
-    for (TaskId t = s_.first_task(victim); t != s_.end_task(victim); t = next(t))
-      if (s_.cluster.task(t).state == TaskState::kRunning) s_.cluster.leave(t);
   }
 
   /// Would it fit after `change`, on what is coming then?
@@ -426,11 +434,11 @@ class Explainer {
   [[nodiscard]] bool fits_with(Change&& change) {
     const Attempt trial(s_.cluster);
     change();
-    return s_.nominate_in_detail(j_);
+    return s_.placer.nominate_in_detail(j_);
   }
 
   [[nodiscard]] bool could_ever_fit() const {
-    for (const Task& task : s_.tasks_of(j_)) {
+    for (const Task& task : s_.jobs.tasks_of(j_)) {
       const auto eligible = s_.cluster.eligible(task.request);
       if (std::all_of(eligible.begin(), eligible.end(), [](uint64_t word) { return word == 0; })) return false;
     }
@@ -446,7 +454,7 @@ class Explainer {
 
   void add(const Remedy& remedy) { e_.remedies.push_back(remedy); }
 
-  Scheduler::Impl& s_;
+  View s_;
   JobId j_;
   const JobRecord& r_;
   const JobTerms& spec_;
@@ -457,28 +465,47 @@ class Explainer {
 }  // namespace
 
 Explanation Scheduler::explain(JobId job) const {
-  CHECK(job.index() < impl_->jobs.size(), "no job {}", job.index());
-  return Explainer(*impl_, job).run();
+  Impl& s = *impl_;
+  CHECK(job.index() < s.jobs.size(), "no job {}", job.index());
+  return Explainer({.policy = s.policy,
+                    .clock = s.books.clock,
+                    .jobs = s.jobs,
+                    .cluster = s.books.fleet.cluster,
+                    .open = s.books.fleet.open,
+                    .gpu_rates = s.books.fleet.gpu_rates,
+                    .pending = s.books.line.pending,
+                    .queues = s.books.accounts.queues,
+                    .budgets = s.books.accounts.budgets,
+                    .forecasts = s.forecasts,
+                    .rules = s.rules,
+                    .times = s.times,
+                    .gates = s.gates,
+                    .placer = s.placer,
+                    .backfill = s.backfill},
+                   job)
+      .run();
 }
 
 std::vector<JobId> Scheduler::waiting_line() const {
   Impl s(*impl_);
-  for (uint32_t q = 0; q < s.queues.size(); ++q)
-    s.pending.share_changed(s.queues, QueueId(q), true);  // opens what limits have closed
+  Pending& pending = s.books.line.pending;
+  const QueueUsage& queues = s.accounts.queues();
+  for (uint32_t q = 0; q < queues.size(); ++q)
+    pending.share_changed(queues, QueueId(q), true);  // opens what limits have closed
   std::vector<JobId> jobs;
-  s.try_in_order([](ShapeId) { return true; },
-                 [&](ShapeId head) {
-                   const JobId j = s.pending.head(head)->job;
-                   const JobRecord& r = s.jobs[j.index()];
-                   if (const QueueId spent = s.budgets.spent(r.queue); spent.valid()) {
-                     s.pending.close(s.queues, r.queue, r.shape, spent);
-                     return Tried::kClosed;
-                   }
-                   s.pending.removed(s.queues, r.queue, r.shape, {.rank = r.rank, .job = j});
-                   s.charge(j, s.shapes[r.shape].total, 1);
-                   jobs.push_back(j);
-                   return Tried::kStarted;
-                 });
+  s.heads.try_in_order([](ShapeId) { return true; },
+                       [&](ShapeId head) {
+                         const JobId j = pending.head(head)->job;
+                         const JobRecord& r = s.jobs[j];
+                         if (const QueueId spent = s.accounts.budgets().spent(r.queue); spent.valid()) {
+                           pending.close(queues, r.queue, r.shape, spent);
+                           return Tried::kClosed;
+                         }
+                         pending.removed(queues, r.queue, r.shape, {.rank = r.rank, .job = j});
+                         s.accounts.charge(j, s.jobs.shape(r.shape).total, 1);
+                         jobs.push_back(j);
+                         return Tried::kStarted;
+                       });
   return jobs;
 }
 

@@ -131,58 +131,60 @@ struct ForgetParts {
 };
 
 bool Scheduler::may_forget(JobId job) const {
-  const JobRecord& r = impl_->jobs[job.index()];
-  return r.phase == Phase::kEnded && r.present_at == UINT32_MAX && !impl_->terms_of(job).study.valid();
+  const JobRecord& r = impl_->jobs[job];
+  return r.phase == Phase::kEnded && r.present_at == UINT32_MAX && !impl_->jobs.terms_of(job).study.valid();
 }
 
 uint32_t Scheduler::forget(const std::vector<bool>& gone) {
-  Impl& s = *impl_;
-  CHECK(gone.size() == s.jobs.size(), "{} of {} jobs", gone.size(), s.jobs.size());
-  CHECK(s.ended.empty(), "jobs are forgotten inside a step");
+  SchedulerBooks& s = impl_->books;
+  JobBook& jobs = s.jobs.book();
+  CHECK(gone.size() == jobs.records.size(), "{} of {} jobs", gone.size(), jobs.records.size());
+  CHECK(s.gates.ended.empty(), "jobs are forgotten inside a step");
   Renumbering job(gone.size());
   for (uint32_t j = 0; j < gone.size(); ++j) {
     CHECK(!gone[j] || may_forget(JobId(j)), "job {} is to be forgotten and has not ended", j);
     gone[j] ? job.drop() : job.keep();
   }
-  Renumbering task(s.cluster.tasks().size());
-  for (const Task& t : s.cluster.tasks())
+  Renumbering task(s.fleet.cluster.tasks().size());
+  for (const Task& t : s.fleet.cluster.tasks())
     t.job.valid() && gone[t.job.index()] ? task.drop() : task.keep();  // stand-ins are of no job
 
-  job.rows(s.jobs);
-  ForgetParts::terms(s.terms, s.jobs);
-  job.rows(s.burns);
-  job.rows(s.kins);
-  job.rows(s.dependents);
-  for (JobRecord& record : s.jobs)
+  job.rows(jobs.records);
+  ForgetParts::terms(jobs.terms, jobs.records);
+  job.rows(s.accounts.burns);
+  job.rows(jobs.kins);
+  job.rows(s.gates.dependents);
+  for (JobRecord& record : jobs.records)
     record.first_task = task(TaskId(record.first_task)).index();
-  for (JobTerms& terms : s.terms.all())
+  for (JobTerms& terms : jobs.terms.all())
     job(terms.after);  // what is gone of that has succeeded, or the job has ended itself
-  for (std::vector<JobId>& waiting : s.dependents)
+  for (std::vector<JobId>& waiting : s.gates.dependents)
     job(waiting);
-  for (std::vector<JobId>* jobs : {&s.held, &s.present, &s.growing, &s.stopping.newcomers})
-    job(*jobs);
-  ForgetParts::tasks(s.cluster, task, job);
-  ForgetParts::timers(s.timers, job);
+  for (std::vector<JobId>* list : {&s.runs.held, &jobs.present, &s.runs.growing, &s.stopping.newcomers})
+    job(*list);
+  ForgetParts::tasks(s.fleet.cluster, task, job);
+  ForgetParts::timers(s.runs.timers, job);
   ForgetParts::timers(s.stopping.level_timers, job);
   ForgetParts::running(s.stopping.running, job);
   ForgetParts::running(s.backfill.ends, job);
-  ForgetParts::pending(s.pending, job);
+  ForgetParts::pending(s.line.pending, job);
   for (Asha& study : s.studies)
     ForgetParts::trials(study, job);
 
-  for (const JobTerms& terms : s.terms.all())
-    if (terms.array.valid() && terms.array.index() >= s.arrays.size()) s.arrays.resize(terms.array.index() + size_t{1});
-  const Renumbering array = renumber_arrays(s.terms.all(), s.arrays.size());
-  array.rows(s.arrays);
-  for (ArrayState& state : s.arrays) {
+  for (const JobTerms& terms : jobs.terms.all())
+    if (terms.array.valid() && terms.array.index() >= s.gates.arrays.size())
+      s.gates.arrays.resize(terms.array.index() + size_t{1});
+  const Renumbering array = renumber_arrays(jobs.terms.all(), s.gates.arrays.size());
+  array.rows(s.gates.arrays);
+  for (ArrayState& state : s.gates.arrays) {
     state.held_back.erase(state.held_back.begin(), state.held_back.begin() + static_cast<std::ptrdiff_t>(state.next));
     state.next = 0;
     job(state.held_back);
   }
-  for (JobTerms& terms : s.terms.all())
+  for (JobTerms& terms : jobs.terms.all())
     if (terms.array.valid()) terms.array = array(terms.array);
   // What has been made stays known to those who come later: products keep their numbers.
-  for (ProductState& state : s.products) {
+  for (ProductState& state : s.gates.products) {
     state.maker = job(state.maker);
     job(state.waiting);
   }
@@ -205,7 +207,7 @@ uint32_t Scheduler::forget(const std::vector<bool>& gone) {
     task(idle);
   s.sketch = {};
   s.paper = {};
-  s.slots.clear();
+  s.hours.slots.clear();
   s.draft.begin();
   return array.kept();
 }

@@ -6,7 +6,7 @@ namespace stint::sched {
 
 std::vector<TaskId> Moves::running_tasks(JobId v) const {
   std::vector<TaskId> tasks;
-  for (TaskId t = s_.first_task(v); t != s_.end_task(v); t = next(t))
+  for (TaskId t = s_.jobs.first_task(v); t != s_.jobs.end_task(v); t = next(t))
     if (s_.cluster.task(t).state == TaskState::kRunning) tasks.push_back(t);
   return tasks;
 }
@@ -33,7 +33,7 @@ void Moves::give_back_stand_ins(std::span<const TaskId> stand_ins) {
 bool Moves::place_stand_ins(std::span<const TaskId> stand_ins) {
   for (const TaskId t : stand_ins) {
     const RequestId request = s_.cluster.task(t).request;
-    std::optional<Place> place = pick_by_rules(s_.cluster, request, Room::kFree, s_.unclaimed({}), {});
+    std::optional<Place> place = pick_by_rules(s_.cluster, request, Room::kFree, s_.placer.unclaimed({}), {});
     if (!place) return false;
     s_.cluster.nominate(t, *place);
     s_.open.catch_up(s_.cluster);
@@ -44,10 +44,10 @@ bool Moves::place_stand_ins(std::span<const TaskId> stand_ins) {
 bool Moves::take_kept_room(JobId v) {
   const auto move = std::ranges::find(book_.moves, v, &Move::job);
   if (move == book_.moves.end()) return false;
-  JobRecord& r = s_.jobs[v.index()];
+  JobRecord& r = s_.jobs[v];
   r.phase = Phase::kHeld;
   r.admitted = true;
-  s_.arrive(v);
+  s_.jobs.arrive(v);
   for (size_t i = 0; i < move->tasks.size(); ++i) {
     const Place place = s_.cluster.task(move->stand_ins[i]).place;
     s_.cluster.gone(move->stand_ins[i], TaskState::kPending);
@@ -76,21 +76,21 @@ void Moves::join_at_kept_room(JobId v, TaskId t) {
   move->tasks.erase(at);
   move->stand_ins.erase(move->stand_ins.begin() + i);
   if (move->tasks.empty()) book_.moves.erase(move);
-  if (!is_free) return s_.charge(v, amounts, -1);
-  s_.cluster.run(t, place, s_.now);
+  if (!is_free) return s_.accounts.charge(v, amounts, -1);
+  s_.cluster.run(t, place, s_.clock.now);
   s_.open.catch_up(s_.cluster);
-  ++s_.jobs[v.index()].running;
+  ++s_.jobs[v].running;
   s_.draft.decide(DecisionKind::kGrow, Reason::kConsolidation, v);
   s_.draft.add_place(place);
-  s_.meter(v);
+  s_.accounts.meter(v);
 }
 
 void Moves::drop(JobId v) {
   const auto move = std::ranges::find(book_.moves, v, &Move::job);
   if (move == book_.moves.end()) return;
   give_back_stand_ins(move->stand_ins);
-  ++s_.room_made;
-  s_.charge(v, move->amounts, -1);
+  ++s_.clock.room_made;
+  s_.accounts.charge(v, move->amounts, -1);
   book_.moves.erase(move);
 }
 
@@ -104,10 +104,10 @@ void Moves::drop_to(NodeId n) {
 }
 
 void Moves::keep_free_room(JobId v, std::span<const TaskId> tasks) {
-  Move& move = book_.moves.emplace_back(
-      Move{.job = v, .tasks = {tasks.begin(), tasks.end()}, .stand_ins = take_stand_ins(tasks), .amounts = s_.amounts_of(tasks)});
+  Move& move = book_.moves.emplace_back(Move{
+      .job = v, .tasks = {tasks.begin(), tasks.end()}, .stand_ins = take_stand_ins(tasks), .amounts = s_.jobs.amounts_of(tasks)});
   CHECK(place_stand_ins(move.stand_ins), "job {} moves and has nowhere to go", v.index());
-  s_.charge(v, move.amounts, 1);
+  s_.accounts.charge(v, move.amounts, 1);
 }
 
 void Moves::keep_room(JobId v, std::span<const TaskId> tasks, std::span<const Place> new_places) {
@@ -118,8 +118,8 @@ void Moves::keep_room(JobId v, std::span<const TaskId> tasks, std::span<const Pl
     place.task = move.stand_ins[i];
     s_.cluster.nominate(move.stand_ins[i], place);
   }
-  add_to(move.amounts, s_.amounts_of(tasks));
-  s_.charge(v, move.amounts, 1);
+  add_to(move.amounts, s_.jobs.amounts_of(tasks));
+  s_.accounts.charge(v, move.amounts, 1);
 }
 
 }  // namespace stint::sched

@@ -5,13 +5,24 @@
 #include <span>
 #include <vector>
 
-#include "sched/scheduler_impl.h"
+#include "sched/scheduler_accounts.h"
+#include "sched/scheduler_place.h"
 
 namespace stint::sched {
 
 class Moves {
  public:
-  explicit Moves(Scheduler::Impl& scheduler) : s_(scheduler), book_(scheduler.moving) {}
+  struct View {
+    StepClock& clock;
+    JobTable& jobs;
+    Cluster& cluster;
+    OpenNodes& open;
+    std::vector<JobId>& held;
+    Accounts& accounts;
+    Placer& placer;
+    StepDraft& draft;
+  };
+  Moves(const View& view, MoveBook& book) : s_(view), book_(book) {}
 
   /// Stand-ins keep these places for a job that is leaving.
   void keep_room(JobId v, std::span<const TaskId> tasks, std::span<const Place> new_places);
@@ -34,7 +45,7 @@ class Moves {
   [[nodiscard]] std::vector<TaskId> running_tasks(JobId v) const;
 
  private:
-  Scheduler::Impl& s_;
+  View s_;
   MoveBook& book_;
 };
 

@@ -24,9 +24,6 @@
 #include <functional>
 #include <iterator>
 
-#include "sched/scheduler_backfill.h"
-#include "sched/scheduler_consolidate.h"
-
 namespace stint::sched {
 namespace {
 
@@ -40,66 +37,32 @@ constexpr size_t kComparedVictims = 32;  // as good as 64 in the figures of docs
 
 }  // namespace
 
-void Preemption::rank_running(JobId j) {
-  JobRecord& r = s_.jobs[j.index()];
-  r.rank = rules_.running_rank(j);
-  book_.running.insert({.rank = r.rank, .job = j});
-  if (s_.policy.order != Order::kStint) return;
-  const Duration so_far = r.served + (s_.now - r.started);
-  const Duration end = end_of_level(level_of(so_far));
-  if (end == kUnlimited) return;
-  s_.set_timer(book_.level_timers, s_.now + (end - so_far), j, TimerKind::kLevel);
-}
-
-void Preemption::stopped(JobId j) {
-  if (rules_.ranks_running()) book_.running.erase({.rank = s_.jobs[j.index()].rank, .job = j});
-}
-
-void Preemption::saved_work(JobId j) {
-  if (!rules_.ranks_running()) return;
-  ++s_.changes;  // it may be stopped at little cost now
-  if (is_preemptive(s_.policy.order)) return;
-  book_.running.erase({.rank = s_.jobs[j.index()].rank, .job = j});
-  rank_running(j);
-}
-
 void Preemption::end_step() {
   book_.claims_made.clear();
   book_.claims_left = false;
   if (book_.turns.unfinished())
-    std::erase_if(book_.newcomers, [this](JobId j) { return !leads_its_queue(j); });
+    std::erase_if(book_.newcomers, [this](JobId j) { return !s_.contenders.leads_its_queue(j); });
   else
     book_.newcomers.clear();
 }
 
 Instant Preemption::next_search() const {
   if (s_.pending.count() == 0) return kNever;
-  Instant next = book_.turns.wants_a_step() ? s_.now + Scheduler::Impl::kSearchesGoOnAfter : kNever;
+  Instant next = book_.turns.wants_a_step() ? s_.clock.now + Heads::kSearchesGoOnAfter : kNever;
   // Ranks of running jobs matter to those that wait.
   if (!book_.level_timers.empty()) next = std::min(next, book_.level_timers.top().at);
   const auto at = [&](Instant again) {
-    if (again > s_.now) next = std::min(next, again);
+    if (again > s_.clock.now) next = std::min(next, again);
   };
-  if (s_.pending.any_closed() && rules_.other_grounds() && book_.limits_tried.changes != s_.changes)
+  if (s_.pending.any_closed() && rules_.other_grounds() && book_.limits_tried.changes != s_.clock.changes)
     at(book_.limits_tried.at + kPreemptPause);
   for (const ShapeId shape : s_.pending.shapes()) {
     if (shape.index() >= book_.attempted.size() || !book_.attempted[shape.index()].job.valid()) continue;
     const Attempted& last = book_.attempted[shape.index()];
-    if (s_.policy.order == Order::kSrtf && last.changes != s_.changes) continue;  // tries again with every event
+    if (s_.policy.order == Order::kSrtf && last.changes != s_.clock.changes) continue;  // tries again with every event
     at(search_again_at(last));
   }
   return next;
-}
-
-void Preemption::fire_level_timers() {
-  while (!book_.level_timers.empty() && book_.level_timers.top().at <= s_.now) {
-    const Timer timer = book_.level_timers.pop();
-    const JobRecord& r = s_.jobs[timer.job.index()];
-    if (timer.starts != r.starts || r.phase != Phase::kRunning) continue;
-    ++s_.changes;
-    book_.running.erase({.rank = r.rank, .job = timer.job});
-    rank_running(timer.job);
-  }
 }
 
 bool Preemption::stop_for_one(Ground ground) {
@@ -109,7 +72,7 @@ bool Preemption::stop_for_one(Ground ground) {
     book_.turns.finish();
     return false;
   }
-  book_.attempted.resize(s_.shapes.size());
+  book_.attempted.resize(s_.jobs.shape_count());
   if (s_.policy.order == Order::kStint) book_.waiting_gpu_milli = gpu_milli_waiting();
   open_limited();
   return stop_others(ground);
@@ -118,18 +81,18 @@ bool Preemption::stop_for_one(Ground ground) {
 /// Those whose queues' limits keep them waiting may be tried, too: who gives way for them leaves room within the limit.
 void Preemption::open_limited() {
   if (!s_.pending.any_closed() || !rules_.other_grounds()) return;
-  const bool again = book_.limits_tried.at == s_.now ||
-                     (book_.limits_tried.changes != s_.changes && book_.limits_tried.at + kPreemptPause <= s_.now);
+  const bool again = book_.limits_tried.at == s_.clock.now ||
+                     (book_.limits_tried.changes != s_.clock.changes && book_.limits_tried.at + kPreemptPause <= s_.clock.now);
   if (!again) return;
-  book_.limits_tried = {.job = {}, .rank = {}, .at = s_.now, .changes = s_.changes};
-  s_.pending.open_all(s_.queues);
+  book_.limits_tried = {.job = {}, .rank = {}, .at = s_.clock.now, .changes = s_.clock.changes};
+  s_.pending.open_all(s_.accounts.queues());
 }
 
 /// Could stopping others leave room within the limit that keeps `j` waiting?
 bool Preemption::limit_may_give(JobId j) const {
-  const JobRecord& r = s_.jobs[j.index()];
-  const QueueId at = s_.queues.limiting(r.queue, s_.least_amounts(j), s_.shapes[r.shape].preemptible);
-  const bool of_its_own_queue = s_.policy.preempt && book_.lowest_priority < s_.terms_of(j).priority;
+  const JobRecord& r = s_.jobs[j];
+  const QueueId at = s_.accounts.queues().limiting(r.queue, s_.jobs.least_amounts(j), s_.jobs.shape(r.shape).preemptible);
+  const bool of_its_own_queue = s_.policy.preempt && book_.lowest_priority < s_.jobs.terms_of(j).priority;
   return of_its_own_queue || (rules_.reclaims() && at != r.queue);
 }
 
@@ -138,13 +101,13 @@ bool Preemption::limit_may_give(JobId j) const {
 bool Preemption::stop_others(Ground ground) {
   SearchRound round{.ground = ground, .what = ground == Ground::kReclaim ? SearchFor::kClaim : SearchFor::kStop};
   book_.claimed_in_vain.clear();
-  s_.try_in_order([&](ShapeId s) { return is_worth_a_search(s); },
-                  [&](ShapeId s) {
-                    const JobId j = s_.pending.head(s)->job;
-                    const Tried tried = stop_others_in_round(j, round);
-                    return tried == Tried::kInVain ? on_to_the_next_queue(j, round) : tried;
-                  });
-  s_.pending.bring_back(s_.queues);
+  s_.heads.try_in_order([&](ShapeId s) { return is_worth_a_search(s); },
+                        [&](ShapeId s) {
+                          const JobId j = s_.pending.head(s)->job;
+                          const Tried tried = stop_others_in_round(j, round);
+                          return tried == Tried::kInVain ? on_to_the_next_queue(j, round) : tried;
+                        });
+  s_.pending.bring_back(s_.accounts.queues());
   if (!round.found) try_newcomers(round);
   if (round.cut_short) put_off_the_rest(ground);
   if (ground == Ground::kReclaim)
@@ -160,7 +123,7 @@ void Preemption::put_off_the_rest(Ground ground) {
   book_.turns.go_on_later();
   book_.claims_left |= ground == Ground::kReclaim;
   for (Attempted& last : book_.attempted)
-    if (last.others_at == s_.now) last.others_at = Attempted().others_at;
+    if (last.others_at == s_.clock.now) last.others_at = Attempted().others_at;
 }
 
 /// Those that have had their turn wait for the others. A job for whose claim there was no search has not had its.
@@ -171,7 +134,7 @@ void Preemption::note_in_vain(const SearchRound& round) {
   std::ranges::sort(book_.claimed_in_vain);
   std::erase_if(book_.newcomers, [this](JobId j) { return std::ranges::binary_search(book_.claimed_in_vain, j); });
   for (const auto& [s, search] : round.in_vain) {
-    if (search.at == s_.now && has_claim_left(search.job)) continue;
+    if (search.at == s_.clock.now && has_claim_left(search.job)) continue;
     Attempted& last = book_.attempted[s.index()];
     const Instant others_at = last.others_at;
     last = search;
@@ -181,15 +144,15 @@ void Preemption::note_in_vain(const SearchRound& round) {
 }
 
 Tried Preemption::stop_others_in_round(JobId j, SearchRound& round) {
-  if (s_.put_off(j)) return Tried::kClosed;
-  const bool limited = s_.tasks_within_limits(j) == 0;
+  if (s_.times.put_off(j)) return Tried::kClosed;
+  const bool limited = s_.accounts.tasks_within_limits(j) == 0;
   const bool limit_stays =
-      limited && (book_.limits_tried.at != s_.now || !limit_may_give(j) || ++round.limited_tried > kMostLimited);
-  if (s_.budgets.spent(s_.jobs[j.index()].queue).valid() || limit_stays) {
-    s_.close_if_limited(j);
+      limited && (book_.limits_tried.at != s_.clock.now || !limit_may_give(j) || ++round.limited_tried > kMostLimited);
+  if (s_.accounts.budgets().spent(s_.jobs[j].queue).valid() || limit_stays) {
+    s_.heads.close_if_limited(j);
     return Tried::kClosed;
   }
-  if (!s_.may_search(round.what)) {
+  if (!s_.heads.may_search(round.what)) {
     round.cut_short = true;
     return Tried::kEnough;
   }
@@ -199,16 +162,16 @@ Tried Preemption::stop_others_in_round(JobId j, SearchRound& round) {
   if (round.found) return Tried::kEnough;
   book_.claimed_in_vain.push_back(j);
   if (limited && round.ground != Ground::kReclaim) {
-    s_.close_if_limited(j);
+    s_.heads.close_if_limited(j);
     return Tried::kClosed;
   }
-  const ShapeId s = s_.jobs[j.index()].shape;
+  const ShapeId s = s_.jobs[j].shape;
   const auto known = std::ranges::find(round.in_vain, s, &std::pair<ShapeId, Attempted>::first);
   if (known == round.in_vain.end()) {
     round.in_vain.emplace_back(s, Attempted{.job = j,
-                                            .rank = s_.jobs[j.index()].rank,
-                                            .at = s_.now,
-                                            .changes = s_.changes,
+                                            .rank = s_.jobs[j].rank,
+                                            .at = s_.clock.now,
+                                            .changes = s_.clock.changes,
                                             .turn = book_.turns.turn(),
                                             .ripens = book_.ripens,
                                             .too_large = book_.too_large});
@@ -222,29 +185,18 @@ Tried Preemption::stop_others_in_round(JobId j, SearchRound& round) {
 /// The shape's head, `j`, found none to stop: lets the first of another queue be its head, now or when it was not tried just before.
 Tried Preemption::on_to_the_next_queue(JobId j, SearchRound& round) {
   if (!rules_.other_grounds()) return Tried::kInVain;
-  const ShapeId s = s_.jobs[j.index()].shape;
+  const ShapeId s = s_.jobs[j].shape;
   Attempted& last = book_.attempted[s.index()];
   const Instant others_again = last.others_at + kPreemptPause;
-  if (last.others_at != s_.now && others_again > s_.now) {
+  if (last.others_at != s_.clock.now && others_again > s_.clock.now) {
     Attempted& search = std::ranges::find(round.in_vain, s, &std::pair<ShapeId, Attempted>::first)->second;
     search.ripens = std::min(search.ripens, others_again);
     return Tried::kInVain;
   }
   if (++round.set_aside > kMostSetAside) return Tried::kInVain;
-  last.others_at = s_.now;
-  s_.pending.set_aside(s_.queues, s_.jobs[j.index()].queue, s);
+  last.others_at = s_.clock.now;
+  s_.pending.set_aside(s_.accounts.queues(), s_.jobs[j].queue, s);
   return Tried::kClosed;
-}
-
-void Preemption::note_newcomer(JobId j) {
-  const bool by_priority = s_.policy.preempt && book_.lowest_priority < s_.terms_of(j).priority;
-  if ((by_priority || rules_.reclaims()) && leads_its_queue(j)) book_.newcomers.push_back(j);
-}
-
-/// Is it the first of its queue and shape, and may that queue start jobs?
-bool Preemption::leads_its_queue(JobId j) const {
-  const JobRecord& r = s_.jobs[j.index()];
-  return r.phase == Phase::kWaiting && s_.pending.leads(s_.queues, r.queue, r.shape, j);
 }
 
 /// In vain, in this round.
@@ -256,23 +208,23 @@ void Preemption::try_newcomers(SearchRound& round) {
   round.what = round.ground == Ground::kReclaim ? SearchFor::kClaimOfNewcomer : SearchFor::kStopOfNewcomer;
   std::vector<JobId> heads;
   for (const JobId j : book_.newcomers) {
-    if (!leads_its_queue(j) || was_tried(j) || std::ranges::find(heads, j) != heads.end()) continue;
-    if (heads.size() == Scheduler::Impl::kMostSearches) {
+    if (!s_.contenders.leads_its_queue(j) || was_tried(j) || std::ranges::find(heads, j) != heads.end()) continue;
+    if (heads.size() == Heads::kMostSearches) {
       round.cut_short = true;
       break;
     }
     heads.push_back(j);
   }
   const auto later = [&](JobId a, JobId b) {
-    const JobRecord& x = s_.jobs[a.index()];
-    const JobRecord& y = s_.jobs[b.index()];
-    return s_.pending.before(s_.queues, y.queue, y.shape, x.queue, x.shape);
+    const JobRecord& x = s_.jobs[a];
+    const JobRecord& y = s_.jobs[b];
+    return s_.pending.before(s_.accounts.queues(), y.queue, y.shape, x.queue, x.shape);
   };
   std::ranges::make_heap(heads, later);
   for (; !heads.empty() && !round.found; heads.pop_back()) {
     std::ranges::pop_heap(heads, later);
     const JobId j = heads.back();
-    const ShapeId s = s_.jobs[j.index()].shape;
+    const ShapeId s = s_.jobs[j].shape;
     const bool alone = std::ranges::find(round.in_vain, s, &std::pair<ShapeId, Attempted>::first) == round.in_vain.end();
     if (alone && book_.attempted[s.index()].job.valid())
       round.in_vain.emplace_back(s, book_.attempted[s.index()]);  // which still holds
@@ -283,7 +235,7 @@ void Preemption::try_newcomers(SearchRound& round) {
 int64_t Preemption::gpu_milli_waiting() const {
   int64_t sum = 0;
   for (const ShapeId s : s_.pending.shapes())
-    sum += s_.pending.count(s) * s_.shapes[s].total.gpu_milli;
+    sum += s_.pending.count(s) * s_.jobs.shape(s).total.gpu_milli;
   return sum;
 }
 
@@ -292,7 +244,7 @@ int64_t Preemption::gpu_milli_waiting() const {
 Instant Preemption::search_again_at(const Attempted& last) const {
   const Instant soonest = last.at + (s_.policy.order == Order::kSrtf ? Duration::nanoseconds(1) : kPreemptPause);
   const bool fills = last.too_large != INT64_MAX && book_.waiting_gpu_milli >= last.too_large;
-  return last.changes != s_.changes || fills ? soonest : std::max(soonest, last.ripens);
+  return last.changes != s_.clock.changes || fills ? soonest : std::max(soonest, last.ripens);
 }
 
 /// Were victims not just looked for in vain?
@@ -301,31 +253,31 @@ bool Preemption::is_worth_a_search(ShapeId s) {
   const Attempted& last = book_.attempted[s.index()];
   if (head == nullptr || !last.job.valid()) return head != nullptr;
   // Nor would one that ranks behind a job that failed find more, unless its queue may claim something.
-  const bool in_vain = last.job == head->job || (!s_.queues.any_deserved() && !(head->rank < last.rank));
+  const bool in_vain = last.job == head->job || (!s_.accounts.queues().any_deserved() && !(head->rank < last.rank));
   if (!in_vain || could_take_back_start(head->job)) return true;
-  return search_again_at(last) <= s_.now && !book_.turns.waits_for_others(last.turn);
+  return search_again_at(last) <= s_.clock.now && !book_.turns.waits_for_others(last.turn);
 }
 
 /// Could it stop one that is to start in this step? Then it looks for victims now: later, work would be lost.
 bool Preemption::could_take_back_start(JobId j) {
   if (!rules_.other_grounds()) return false;
-  if (s_.queues.any_deserved()) s_.sketch.taken.assign(s_.queues.size(), Amounts());
+  if (s_.accounts.queues().any_deserved()) s_.sketch.taken.assign(s_.accounts.queues().size(), Amounts());
   const Rank bound = rules_.victim_bound(j);
   return std::ranges::any_of(s_.draft.decisions(), [&](const Decision& d) {
-    return d.kind == DecisionKind::kStart && s_.may_drop_start(d.job) && rules_.ground_to_stop(j, d.job, bound).has_value();
+    return d.kind == DecisionKind::kStart && rules_.may_drop_start(d.job) && rules_.ground_to_stop(j, d.job, bound).has_value();
   });
 }
 
 bool Preemption::stop_others_for(JobId j, Ground ground) {
-  const Shape& shape = s_.shapes[s_.jobs[j.index()].shape];
-  const int32_t within = s_.tasks_within_limits(j);
-  if (ground == Ground::kReclaim && within > 0 && Consolidation(s_).move_for_claim(j)) return true;
-  if (!shape.plain || within == 0) return s_.make_room_in_detail(j, ground);
+  const Shape& shape = s_.jobs.shape_of(j);
+  const int32_t within = s_.accounts.tasks_within_limits(j);
+  if (ground == Ground::kReclaim && within > 0 && s_.consolidation.move_for_claim(j)) return true;
+  if (!shape.plain || within == 0) return s_.room.make_room_in_detail(j, ground);
   if (within < shape.tasks) return false;  // others are stopped for whole jobs only
   s_.sketch.begin();
-  if (s_.queues.any_deserved()) s_.sketch.taken.assign(s_.queues.size(), Amounts());
+  if (s_.accounts.queues().any_deserved()) s_.sketch.taken.assign(s_.accounts.queues().size(), Amounts());
   RoomOnPaper room(s_.cluster, s_.open, s_.paper);
-  Backfilling(s_).claim_for_others(j, room);
+  s_.backfill.claim_for_others(j, room);
   if (!find_victims(j, room) || !room.choose_nodes(shape)) return false;
   hold_room(j, room);
   return true;
@@ -366,7 +318,7 @@ bool Preemption::choose_victims(JobId j, size_t most, MayStop&& may_stop, Enough
     return batch.size() < compared || take_batch();
   };
   book_.running.for_each_from_last(look_at, [&](const Waiting& soon) {  // what it will read is far apart in memory
-    const char* const record = reinterpret_cast<const char*>(&s_.jobs[soon.job.index()]);
+    const char* const record = reinterpret_cast<const char*>(&s_.jobs[soon.job]);
     __builtin_prefetch(record);
     __builtin_prefetch(record + 64);
   });
@@ -376,13 +328,13 @@ bool Preemption::choose_victims(JobId j, size_t most, MayStop&& may_stop, Enough
 
 /// Collects victims until a plain job fits.
 bool Preemption::find_victims(JobId j, RoomOnPaper& room) {
-  const Shape& shape = s_.shapes[s_.jobs[j.index()].shape];
+  const Shape& shape = s_.jobs.shape_of(j);
   const size_t most = kMostLookedAt + kMostLookedAtPerTask * static_cast<size_t>(shape.tasks);
   return choose_victims(
-      j, most, [&](JobId v) { return s_.shapes[s_.jobs[v.index()].shape].plain; },
+      j, most, [&](JobId v) { return s_.jobs.shape_of(v).plain; },
       [&](const Victim& victim) {
         add_victim(victim);
-        room.leave(s_.tasks_of(victim.job));
+        room.leave(s_.jobs.tasks_of(victim.job));
         return room.fits(shape);
       });
 }
@@ -390,43 +342,34 @@ bool Preemption::find_victims(JobId j, RoomOnPaper& room) {
 void Preemption::add_victim(const Victim& victim) {
   s_.sketch.victims.push_back(victim);
   if (s_.sketch.taken.empty()) return;
-  const JobRecord& v = s_.jobs[victim.job.index()];
-  for (QueueId at = v.queue; at.valid(); at = s_.queues.spec(at).parent)
-    add_to(s_.sketch.taken[at.index()], s_.shapes[v.shape].total);
-}
-
-bool Preemption::could_make_room(JobId victim, JobId j) const {
-  const std::span<const Task> tasks = s_.tasks_of(j);
-  return std::ranges::any_of(s_.tasks_of(victim), [&](const Task& theirs) {
-    return theirs.state == TaskState::kRunning && std::ranges::any_of(tasks, [&](const Task& task) {
-             return s_.cluster.minds_neighbours(task.request) || s_.cluster.is_eligible(task.request, theirs.place.node);
-           });
-  });
+  const JobRecord& v = s_.jobs[victim.job];
+  for (QueueId at = v.queue; at.valid(); at = s_.accounts.queues().spec(at).parent)
+    add_to(s_.sketch.taken[at.index()], s_.jobs.shape(v.shape).total);
 }
 
 /// Those that run leave; those that were only to start in this step do not start.
 void Preemption::stop_victims_for(JobId j) {
   for (const Victim& victim : s_.sketch.victims)
-    if (!s_.take_back_start(victim.job)) s_.evict(victim.job, victim.reason, j);
+    if (!s_.life.take_back_start(victim.job)) s_.life.evict(victim.job, victim.reason, j);
 }
 
 /// Stops those in the way and promises the room.
 void Preemption::hold_room(JobId j, RoomOnPaper& room) {
-  s_.begin_to_hold(j);
+  s_.life.begin_to_hold(j);
   // Those that should give way last are looked at first: may they stay after all?
   std::reverse(s_.sketch.victims.begin(), s_.sketch.victims.end());
-  std::erase_if(s_.sketch.victims, [&](const Victim& victim) { return !room.is_needed(s_.tasks_of(victim.job)); });
+  std::erase_if(s_.sketch.victims, [&](const Victim& victim) { return !room.is_needed(s_.jobs.tasks_of(victim.job)); });
   stop_victims_for(j);
-  const Shape& shape = s_.shapes[s_.jobs[j.index()].shape];
+  const Shape& shape = s_.jobs.shape_of(j);
   for (size_t i = 0; i < shape.order.size(); ++i) {
-    const TaskId t = TaskId(s_.first_task(j).index() + static_cast<uint32_t>(shape.order[i]));
+    const TaskId t = TaskId(s_.jobs.first_task(j).index() + static_cast<uint32_t>(shape.order[i]));
     const NodeId n = room.chosen()[i].first;
     std::optional<Place> place = s_.cluster.fit(s_.cluster.task(t).request, n, Room::kComing);
     CHECK(place.has_value(), "job {} does not fit on node {} for which others were stopped", j.index(), n.index());
     place->task = t;
     s_.cluster.nominate(t, *place);
   }
-  s_.finish_holding(j);
+  s_.life.finish_holding(j);
 }
 
 }  // namespace stint::sched

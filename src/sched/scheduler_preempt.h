@@ -1,35 +1,42 @@
-// Preemption as a class: it ranks those that run and searches for some to stop. Made where it is needed.
+// Preemption as a class: it searches for some of those that run to stop.
 #pragma once
 
 #include <utility>
 #include <vector>
 
-#include "sched/scheduler_impl.h"
-#include "sched/scheduler_stop_rules.h"
+#include "sched/scheduler_consolidate.h"
 
 namespace stint::sched {
 
 class Preemption {
  public:
-  explicit Preemption(Scheduler::Impl& scheduler) : s_(scheduler), book_(scheduler.stopping), rules_(scheduler) {}
+  struct View {
+    const Policy& policy;
+    const StepClock& clock;
+    const JobTable& jobs;
+    Cluster& cluster;
+    OpenNodes& open;
+    Pending& pending;
+    const Accounts& accounts;
+    const Contenders& contenders;
+    StartTimes& times;
+    Heads& heads;
+    Lifecycle& life;
+    const Backfilling& backfill;
+    Consolidation& consolidation;
+    RoomMaker& room;
+    const StepDraft& draft;
+    VictimSketch& sketch;
+    RoomOnPaper::Scratch& paper;
+  };
+  Preemption(const View& view, const StopRules& rules, StopBook& book) : s_(view), rules_(rules), book_(book) {}
 
   /// Stops others for one that waits. @return whether others leave for one.
   bool stop_for_one(Ground ground);
   /// When stop_for_one() may find what it did not find, though nothing happens; kNever = then it will not.
   [[nodiscard]] Instant next_search() const;
-  /// It waits from now on. What was in vain for its shape's head need not be for it, when that is of another queue.
-  void note_newcomer(JobId j);
+  /// Those that were tried are newcomers no longer.
   void end_step();
-
-  /// Puts a job that runs in its place among the running, and sets the clock for its next level. / It runs no longer.
-  void rank_running(JobId j);
-  void stopped(JobId j);
-  /// Less would be lost if it were stopped: its place among the running changes.
-  void saved_work(JobId j);
-  void fire_level_timers();
-
-  /// Does the victim run where a task of `j` could? One that minds its neighbours may have to do with anybody.
-  [[nodiscard]] bool could_make_room(JobId victim, JobId j) const;
 
  private:
   /// Searches, one after the other, until one finds somebody to stop.
@@ -49,7 +56,6 @@ class Preemption {
   void note_in_vain(const SearchRound& round);
   Tried stop_others_in_round(JobId j, SearchRound& round);
   Tried on_to_the_next_queue(JobId j, SearchRound& round);
-  [[nodiscard]] bool leads_its_queue(JobId j) const;
   [[nodiscard]] bool was_tried(JobId j) const;
   void try_newcomers(SearchRound& round);
   [[nodiscard]] int64_t gpu_milli_waiting() const;
@@ -64,9 +70,9 @@ class Preemption {
   void stop_victims_for(JobId j);
   void hold_room(JobId j, RoomOnPaper& room);
 
-  Scheduler::Impl& s_;
+  View s_;
+  const StopRules& rules_;
   StopBook& book_;
-  StopRules rules_;
 };
 
 }  // namespace stint::sched

@@ -346,16 +346,21 @@ struct SnapshotParts {
     a(windows, nodes);
   }
 
+  /// In the order that they have always had. Scratch: events, sketch, paper. Given beside it: the policy.
   template <typename A>
-  static void of(A& a, Scheduler::Impl& v) {
-    // Scratch: line, slots, events, ended, draft, searches, sketch, paper, unclaimed_nodes. Given beside it: the policy.
-    auto& [policy, cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, durations, kins, gpu_rates,
-           price_tiers, gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers,
-           backfill, stopping, line, slots, fleet_changes, failed_at, grow_failed_at, room_made, consolidation, moving, studies,
-           prices, opens, machines_may_come, any_hours, any_movable, has_parts_of_gpus, changes, now, events, ended, draft,
-           searches, sketch, paper, unclaimed_nodes] = v;
+  static void of(A& a, SchedulerBooks& v) {
+    auto& [clock, fleet, jobs, durations, accounts, line, runs, gates, hours, studies, backfill, stopping, consolidation, moving,
+           draft, events, sketch, paper] = v;
+    auto& [now, changes, room_made, fleet_changes] = clock;
+    auto& [cluster, open, scores, capacity, gpu_rates, price_tiers, gpu_models, machines_may_come, unclaimed] = fleet;
+    auto& [shapes, terms, records, kins, present, any_movable, has_parts_of_gpus] = jobs.book();
+    auto& [queues, budgets, burns] = accounts;
+    auto& [pending, waits_for_budget, failed_at, tried_line, searches] = line;
+    auto& [held, growing, grow_failed_at, timers] = runs;
+    auto& [dependents, arrays, products, ended] = gates;
+    auto& [prices, opens, any_hours, slots] = hours;
     CHECK(ended.empty(), "a snapshot inside a step");
-    a(cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, jobs, durations, kins, gpu_rates, price_tiers,
+    a(cluster, shapes, queues, budgets, pending, open, scores, capacity, terms, records, durations, kins, gpu_rates, price_tiers,
       gpu_models, burns, waits_for_budget, held, dependents, arrays, products, present, growing, timers, backfill, stopping,
       fleet_changes, failed_at, grow_failed_at, room_made, consolidation, moving, studies, prices, opens, machines_may_come,
       any_hours, any_movable, has_parts_of_gpus, changes, now);
@@ -377,14 +382,14 @@ Asha SnapshotParts::fresh() {
 
 std::string Scheduler::save() const {
   PackedWriter<SnapshotParts> out;
-  out(*impl_);
+  out(impl_->books);
   return out.take();
 }
 
 std::optional<Scheduler> Scheduler::load(const Policy& policy, std::string_view saved) {
   Scheduler scheduler(policy);
   PackedReader<SnapshotParts> in(saved);
-  in(*scheduler.impl_);
+  in(scheduler.impl_->books);
   if (!in.finished()) return std::nullopt;
   return scheduler;
 }

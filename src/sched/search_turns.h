@@ -14,7 +14,7 @@ struct Attempted {
   JobId job;  ///< not valid = there was none yet
   Rank rank;
   Instant at;
-  uint64_t changes = 0;           ///< Scheduler::Impl::changes then
+  uint64_t changes = 0;           ///< StepClock::changes then
   uint64_t turn = 0;              ///< of SearchTurns then
   Instant ripens = kNever;        ///< when the first of those looked at has run for long enough to be stopped
   int64_t too_large = INT64_MAX;  ///< milli-GPU of the smallest that was passed over because too little waits to fill its room
