@@ -143,15 +143,15 @@ TEST(EngineFleet, ARestartWithTheSameInOtherWordsRecordsNothing) {
   TestingDaemon daemon(dir / "log.db",
                        fleet_of(R"([{"name":"acme"},{"name":"acme/vision","budget":"5","budget_period":90.5},{"name":"zoo"}]})"));
   daemon.submit(testing_job(1, kHour));
-  const int64_t steps = daemon.engine().last_step();
-  const FleetConfig turned = fleet_of(
-      R"([{"name":"zoo"},{"name":"acme","priority":100},{"name":"acme/vision","budget":"5.0","budget_period":"90.5s"}]})");
+  const int64_t steps = daemon.log().last_step();
+  const FleetConfig turned =
+      fleet_of(R"([{"name":"zoo"},{"name":"acme","priority":100},{"name":"acme/vision","budget":"5.0","budget_period":90.5}]})");
   daemon.restart(turned);
-  EXPECT_EQ(daemon.engine().last_step(), steps);
+  EXPECT_EQ(daemon.log().last_step(), steps);
   FleetConfig another = turned;
-  another.nodes[0].node.labels[0].value = "r2";
+  another.nodes[0].rate = Rate::per_hour(Money::units(8));
   daemon.restart(another);
-  EXPECT_EQ(daemon.engine().last_step(), steps + 1);
+  EXPECT_EQ(daemon.log().last_step(), steps + 1);
 }
 
 TEST(EngineFleet, WhatCannotChangeIsRefusedWithAReason) {
