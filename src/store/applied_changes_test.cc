@@ -73,7 +73,7 @@ TEST(AppliedChanges, AHistoryOfTheFirstVersionIsReadAndBroughtUpToDate) {
       path,
       "DROP TABLE applied_change; DROP TABLE queue_record; DROP TABLE partition_node; DROP TABLE node_absence; DROP TABLE "
       "bill_delivery; DROP INDEX bill_line_delivery; DROP TABLE exchange_rate; DROP TABLE bill_extent; DROP TABLE bill_source; "
-      "DROP TABLE run_owner; DROP TABLE node_rate; "
+      "DROP TABLE run_owner; DROP TABLE node_rate; DROP TABLE machine_act; "
       "UPDATE meta SET value = '1' WHERE key = 'schema_version'");
   {
     HistoryFile old = HistoryFile::open(path, OpenMode::kReadOnly).value();

@@ -1,6 +1,7 @@
 // Is the file sound? SQLite's own checks, then ours: every reference, every rollup, every count.
 #include "store/history_impl.h"
 #include "store/kept_columns.h"
+#include "store/machine_acts.h"
 #include "store/schema.h"
 
 namespace stint {
@@ -117,6 +118,7 @@ Result<std::vector<std::string>> HistoryFile::check() {
   }
   if (version >= kAbsencesSince) TRY(check_rows<NodeAbsence>(database, problems));
   if (version >= kNodeRatesSince) TRY(check_rows<NodeRate>(database, problems));
+  if (const auto acts = read_machine_acts(database); !acts.ok()) problems.push_back(acts.error().message);
   TRY(check_rows<BillLine>(database, problems));
   TRY(check_rows<PriceRow>(database, problems));
   if (version >= kExchangeRatesSince) TRY(check_rows<ExchangeRate>(database, problems));

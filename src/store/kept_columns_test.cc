@@ -83,7 +83,8 @@ TEST(KeptColumns, WhatSchema7KeptAmongTheTagsIsReadAsItIs) {
     import(path, 3, WithColumns::kYes);
   }
   execute(path,
-          "DROP TABLE bill_source; DROP TABLE run_owner; DROP TABLE node_rate; UPDATE meta SET value = '7' WHERE key = "
+          "DROP TABLE bill_source; DROP TABLE run_owner; DROP TABLE node_rate; DROP TABLE machine_act; UPDATE meta SET value = "
+          "'7' WHERE key = "
           "'schema_version'; UPDATE bill_line SET tags = "
           "'[[\"team\",\"nlp\"],[\"focus:columns\",\"{\\\"a\\\":\\\"1\\\"}\"]]' WHERE id = 2");
   for (const OpenMode mode : {OpenMode::kReadOnly, OpenMode::kReadWrite}) {

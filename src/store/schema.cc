@@ -60,6 +60,20 @@ CREATE TABLE node_rate (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
+// What was done to machines, by whom, as clouds' own audit logs say it. An act is told by all of it: a log that is read again adds nothing.
+constexpr const char* kMachineActs = R"sql(
+CREATE TABLE machine_act (
+  at INTEGER NOT NULL,
+  machine TEXT NOT NULL,
+  act TEXT NOT NULL,              -- made, started, stopped, ended
+  who TEXT NOT NULL,
+  address TEXT NOT NULL,
+  program TEXT NOT NULL,
+  failed TEXT NOT NULL,           -- why the cloud did not do it
+  PRIMARY KEY (at, machine, act, who, address, program, failed)
+) STRICT, WITHOUT ROWID;
+)sql";
+
 // Which bills an import brought, and which import counts in its place. A bill is told by provider, account and begin of its period.
 constexpr const char* kBillDeliveries = R"sql(
 CREATE TABLE bill_delivery (
@@ -309,15 +323,16 @@ struct Migration {
   int from;
   const char* sql;
 };
-constexpr std::array<Migration, 9> kMigrations = {{{1, kAppliedChanges},
-                                                   {2, kQueueRecords},
-                                                   {3, kAbsences},
-                                                   {4, kBillDeliveries},
-                                                   {5, kExchangeRateTable},
-                                                   {6, kBillExtentTable},
-                                                   {7, kBillSourceTable},
-                                                   {8, kRunOwnerTable},
-                                                   {9, kNodeRates}}};
+constexpr std::array<Migration, 10> kMigrations = {{{1, kAppliedChanges},
+                                                    {2, kQueueRecords},
+                                                    {3, kAbsences},
+                                                    {4, kBillDeliveries},
+                                                    {5, kExchangeRateTable},
+                                                    {6, kBillExtentTable},
+                                                    {7, kBillSourceTable},
+                                                    {8, kRunOwnerTable},
+                                                    {9, kNodeRates},
+                                                    {10, kMachineActs}}};
 static_assert(kMigrations.back().from + 1 == kSchemaVersion);
 
 Status create_tables(Database& database) {

@@ -5,7 +5,7 @@
 
 namespace stint {
 
-inline constexpr int kSchemaVersion = 10;
+inline constexpr int kSchemaVersion = 11;
 /// What came since adds tables only: a History of this version is read as it is, without what they would hold.
 inline constexpr int kOldestReadable = 1;
 /// The version that brought queue_record and partition_node.
@@ -24,6 +24,8 @@ inline constexpr int kBillSourcesSince = 8;
 inline constexpr int kRunOwnersSince = 9;
 /// The version that brought node_rate: in an older one a machine has one rate.
 inline constexpr int kNodeRatesSince = 10;
+/// The version that brought machine_act.
+inline constexpr int kMachineActsSince = 11;
 /// What bill_extent says of bill lines, by kExtentKey.
 inline constexpr std::string_view kExtentsOfLines =
     "SELECT import_id, provider, billing_account, billing_begin, category = 'Purchase' AS purchase, spend = 'compute' AS "

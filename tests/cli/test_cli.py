@@ -200,6 +200,23 @@ class Machines(Scratch):
         self.assertIn("do not speak of machine gpu-9", stint("history", "machine", self.db, "gpu-9", *logs).stderr)
         self.assertIn("no entry of Google's audit logs", stint("history", "machine", self.db, "gpu-1", "--gcp-audit", azure, code=1).stderr)
         self.assertIn("--cloudtrail", stint("history", "machine", self.db, "gpu-1", code=1).stderr)
+        self.assertIn("--cloudtrail", stint("history", "machine", self.db, "gpu-1", "--keep", code=1).stderr)
+
+    def test_what_a_cloud_forgets_is_kept(self):
+        asked = {"eventSource": "ec2.amazonaws.com", "eventName": "StartInstances", "eventTime": "2026-10-01T08:00:00Z",
+                 "userIdentity": {"type": "IAMUser", "userName": "mary"}, "requestParameters": {"instancesSet": {"items": [{"instanceId": "i-0a"}]}}}
+        first, second = self.dir / "first.json", self.dir / "second.json"
+        first.write_text(json.dumps({"Records": [asked]}))
+        second.write_text(json.dumps({"Records": [asked, dict(asked, eventName="TerminateInstances", eventTime="2026-10-02T08:00:00Z")]}))
+        rows = self.dir / "nodes.csv"
+        rows.write_text("node,resource_id,provider\ngpu-1,i-0a,aws\n")
+        stint("import", "inventory", rows, "--history", self.db)
+        self.assertIn("1 new act kept", stint("history", "machine", self.db, "gpu-1", "--cloudtrail", first, "--keep").stderr)
+        self.assertEqual(len(stint_json("history", "machine", self.db, "gpu-1", "--cloudtrail", second)["acts"]), 2, "those of the file, and each once")
+        self.assertEqual([act["act"] for act in stint_json("history", "machine", self.db, "gpu-1")["acts"]], ["started"])
+        self.assertIn("1 new act kept", stint("history", "machine", self.db, "gpu-1", "--cloudtrail", second, "--keep").stderr)
+        self.assertEqual([act["act"] for act in stint_json("history", "machine", self.db, "gpu-1")["acts"]], ["started", "ended"])
+        stint("history", "check", self.db)
 
 
 class Estimates(Scratch):

@@ -18,6 +18,7 @@
 #include "report/table.h"
 #include "store/event_log.h"
 #include "store/history_file.h"
+#include "store/machine_acts.h"
 
 namespace stint {
 namespace {
@@ -28,6 +29,7 @@ struct HistoryArguments {
   std::string currency;
   std::string machine;
   std::vector<std::string> cloud_trails, gcp_audits, azure_activities;  ///< files
+  bool keep = false;
   bool json = false;
 };
 
@@ -271,26 +273,38 @@ Result<std::vector<MachineActRecord>> acts_on_machine(const HistoryArguments& ar
   const Instant any;  // machines are there whatever the period
   TRY_ASSIGN(const History history, file.load({any, any + Duration::nanoseconds(1)}));
   const std::vector<std::string> names = names_of_machine(history, arguments.machine);
-  std::vector<MachineActRecord> acts;
-  const auto take = [&](MachineActRecord act) {
-    if (std::ranges::any_of(names, [&](const std::string& name) { return equals_ignoring_case(name, act.machine); }))
-      acts.push_back(std::move(act));
-  };
+  TRY_ASSIGN(std::vector<MachineActRecord> acts, read_machine_acts(arguments.path));
+  std::vector<MachineActRecord> told;
+  const auto take = [&](MachineActRecord act) { told.push_back(std::move(act)); };
   for (const auto& [format, paths] : {std::pair(TrailFormat::kCloudTrail, &arguments.cloud_trails),
                                       {TrailFormat::kGcpAudit, &arguments.gcp_audits},
                                       {TrailFormat::kAzureActivity, &arguments.azure_activities}})
     for (const std::string& path : *paths)
       TRY(read_trail(format, path, take));
+  if (arguments.keep) {
+    TRY_ASSIGN(const int64_t kept, keep_machine_acts(arguments.path, told));
+    tell("{}: {} kept\n", arguments.path, counted(kept, "new act"));
+  }
+  const auto is_other = [&](const MachineActRecord& act) {
+    return std::ranges::none_of(names, [&](const std::string& name) { return equals_ignoring_case(name, act.machine); });
+  };
+  std::erase_if(acts, is_other);
+  for (MachineActRecord& act : told)
+    if (!is_other(act) && std::ranges::find(acts, act) == acts.end()) acts.push_back(std::move(act));
   std::ranges::stable_sort(acts, {}, &MachineActRecord::at);
   return acts;
 }
 
 /// Who made, started, stopped and ended it, by the clouds' own audit logs.
 ExitCode run_machine(const HistoryArguments& arguments) {
-  if (arguments.cloud_trails.empty() && arguments.gcp_audits.empty() && arguments.azure_activities.empty())
-    return fail("give the cloud's audit log: --cloudtrail, --gcp-audit or --azure-activity FILE");
+  const bool has_files = !arguments.cloud_trails.empty() || !arguments.gcp_audits.empty() || !arguments.azure_activities.empty();
+  constexpr std::string_view kFiles = "--cloudtrail, --gcp-audit or --azure-activity FILE";
+  if (arguments.keep && !has_files) return fail(fmt::format("--keep: name what to keep: {}", kFiles));
   const auto acts = acts_on_machine(arguments);
   if (!acts) return fail(acts.error().message);
+  if (!has_files && acts->empty())
+    return fail(fmt::format("{} keeps nothing about machine {}: give the cloud's audit log: {}", arguments.path,
+                            excerpt(arguments.machine), kFiles));
   if (arguments.json) {
     auto list = nlohmann::json::array();
     for (const MachineActRecord& act : *acts)
@@ -348,6 +362,8 @@ void add_history_command(Command& app, Action& action) {
   machine->add_option("--cloudtrail", arguments->cloud_trails, "log file of AWS CloudTrail; repeatable");
   machine->add_option("--gcp-audit", arguments->gcp_audits, "what `gcloud logging read --format=json` printed; repeatable");
   machine->add_option("--azure-activity", arguments->azure_activities, "what `az monitor activity-log list` printed; repeatable");
+  machine->add_flag("--keep", arguments->keep,
+                    "put what these logs say of any machine into the History: later it is told without them");
   machine->footer("Example: stint history machine fleet.db gpu-1 --cloudtrail 777788889999_CloudTrail_us-east-1.json.gz");
 }
 
