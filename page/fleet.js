@@ -33,9 +33,9 @@ export function mount(main) {
       update();
     },
   });
-  const unclean = h("section"), nodes = h("section"), machines = h("div"), replicas = h("section"), services = h("section");
+  const strangers = h("section"), heldBack = h("section"), nodes = h("section"), machines = h("div"), replicas = h("section"), services = h("section");
   nodes.append(h("div", { class: "heading" }, h("h2", {}, "Machines"), search), machines);
-  main.append(h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Fleet"), modes), legend, beside, none, unclean, nodes, replicas, services);
+  main.append(h("div", { class: "heading" }, h("h1", { tabindex: "-1" }, "Fleet"), modes), legend, beside, none, strangers, heldBack, nodes, replicas, services);
 
   function look(event) {
     const cell = event.target.closest?.("[data-gpu]");
@@ -224,7 +224,10 @@ export function mount(main) {
       h("span", {}, mode === "heat" ? "90 °C" : mode === "held" ? "held" : "100 %"), h("span", { class: "pair" }, h("span", { class: "ramp unknown" }), mode === "held" ? "down, or not shown" : "not measured"),
       h("span", { class: "of" }, machinesOnly ? "A square is a machine." : "A square is a GPU."));
     showPanel();
-    fill(unclean, strangerTable(), heldBackTable());
+    for (const [part, content] of [[strangers, strangerTable()], [heldBack, heldBackTable()]]) {
+      part.hidden = !content;
+      fill(part, content);
+    }
     fill(machines, nodeTable(board));
     fill(replicas, live.replicas.length > 0 && [h("h2", {}, "Services run here"), replicaTable()]);
     fill(services, live.services.length > 0 && [h("h2", {}, "Inference services"), serviceTable()]);
