@@ -20,6 +20,8 @@ UNORDERED = re.compile(r'unordered_(?:map|set)<.*>\s*&?\s*(\w+)\s*[;={(]')
 # What two values print, compared to tell whether they are equal. A test may print one value twice, to see that text is stable.
 PRINTED = r'(?:\w+(?:::|\.|->))*(?:to_json|to_text)\((?:[^()]|\([^()]*\))*\)(?:\.dump\([^()]*\))?'
 EQUAL_BY_TEXT = re.compile(r'%s\s*[=!]=\s*%s|_(?:EQ|NE)\(\s*%s,\s*%s\)' % ((PRINTED,) * 4))
+# A class that holds all of the scheduler or the engine sees everything: its view names what it needs.
+HOLDS_ALL = re.compile(r'\b(?:Scheduler|Engine)::Impl\s*[&*]\s*\w+_;')
 # check.cc prints the broken invariant before it aborts; that is the one thing below the line that speaks.
 ALLOWED = {("base/check.cc", "cstdio")}
 
@@ -64,7 +66,7 @@ def types_of(text):
             yield number, "::".join([*spaces, defined.group(1)])
 
 
-def check_equality(src):
+def check_code(src):
     problems = []
     for path in sorted(src.glob("*/**/*")):
         if path.suffix not in (".h", ".cc"):
@@ -74,6 +76,8 @@ def check_equality(src):
             number = text.count("\n", 0, found.start()) + 1
             problems.append(f"src/{path.relative_to(src).as_posix()}:{number}: two values are compared by what they print: "
                             "compare them with operator==")
+        if HOLDS_ALL.search(text):
+            problems.append(f"src/{path.relative_to(src).as_posix()}: a class holds all of the scheduler or engine: give it a view")
     return problems
 
 
@@ -96,7 +100,7 @@ def check_types(src):
 def check(source):
     src = source / "src"
     deps = modules((src / "CMakeLists.txt").read_text())
-    problems = check_types(src) + check_equality(src)
+    problems = check_types(src) + check_code(src)
     for name in deps:
         reach = reachable(name, deps)
         if name in reach:
@@ -155,7 +159,8 @@ def self_test(tmp):
     assert len(check_types(src)) == 1
     (src / "base" / "c.cc").write_text("bool x = to_json(a) == to_json(*b);\nEXPECT_EQ(s::to_text(f(1)),\n  to_json(b).dump());\n"
                                        "bool y = to_json(a) == text;\nEXPECT_EQ(to_json(a).dump(), text);\n")
-    assert len(check_equality(src)) == 2, check_equality(src)
+    (src / "base" / "d.h").write_text("#pragma once\nclass Moves {\n  Scheduler::Impl& s_;\n};\n")
+    assert len(check_code(src)) == 3, check_code(src)
     (src / "CMakeLists.txt").write_text("stint_module(base DEPS host)\nstint_module(host DEPS base)\n")
     assert any("depends on itself" in p for p in check(tmp)[0])
 

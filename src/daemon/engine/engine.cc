@@ -110,7 +110,7 @@ Status Engine::Impl::apply_step(Instant at, std::vector<Record>& records) {
   }
   now = at;
   govern.spend.advance(now);
-  standing_now.reset();
+  governance.look_again();
   events.clear();
   events.swap(owed);
   touched.clear();
@@ -118,16 +118,17 @@ Status Engine::Impl::apply_step(Instant at, std::vector<Record>& records) {
     if (const Status applied = apply(record); !applied.ok())
       return invalid("event log, step {}: {}", step, applied.error().message);
   if (!scheduler) return invalid("event log: its first record is not the fleet");
-  apply_prices();
+  prices.apply();
   std::ranges::sort(touched);
   touched.erase(std::ranges::unique(touched).begin(), touched.end());
   for (const sched::JobId id : touched)
-    settle(id);
+    job_runs.settle(id);
   const std::span<const sched::Decision> decisions = scheduler->step(now, events);
   if (options.watcher) options.watcher(now, events, decisions);
   for (const sched::Decision& decision : decisions)
-    decided(decision);
-  watch_budgets();
+    job_runs.decided(decision);
+  for (EventView& event : governance.watch_budgets(now))
+    trail.note(std::move(event));
   return {};
 }
 
@@ -140,7 +141,7 @@ Status Engine::commit(Instant now) {
     std::erase_if(s.staged, [](const Record& r) { return !has_happened(r); });
     s.staged_jobs = 0;
     s.staged_numbers.clear();
-    s.staged_spend = {};
+    s.governance.set_claims({});
     return make_error(ErrorCode::kUnavailable, "{}", *s.read_only);
   }
   TRY(s.append(std::max(now, s.now)));
@@ -178,7 +179,7 @@ Status Engine::Impl::append(Instant at) {
   writing.at = at;
   for (const Record& record : staged)
     writing.records.push_back(encode(record));
-  writing.postings = postings_of(staged, at);
+  writing.postings = costs.postings_of(staged, at);
   for (auto& [name, key] : std::exchange(staged_keys, {}))
     writing.keys.push_back(std::move(key));
   writing.side_rows = std::exchange(staged_rows, {});
@@ -186,7 +187,7 @@ Status Engine::Impl::append(Instant at) {
   writing.ended_jobs = ended_jobs_of(staged);
   staged_jobs = 0;
   staged_numbers.clear();
-  staged_spend = {};
+  governance.set_claims({});
   const Result<int64_t> written = log.append(writing);
   if (!written.ok()) {
     read_only = fmt::format("no command is taken, what runs goes on: {}", written.error().message);
@@ -253,7 +254,7 @@ bool Engine::has_staged() const { return !impl_->staged.empty() || !impl_->stage
 Instant Engine::next_wakeup() const {
   const Impl& s = *impl_;
   if (!s.owed.empty()) return s.now;
-  return s.scheduler ? std::min({s.scheduler->next_wakeup(), s.next_watch(), s.next_prices}) : sched::kNever;
+  return s.scheduler ? std::min({s.scheduler->next_wakeup(), s.governance.next_watch(), s.prices.next_change()}) : sched::kNever;
 }
 
 void Engine::poll_backend(Instant now) { impl_->poll(std::max(now, impl_->now)); }
@@ -268,7 +269,7 @@ bool Engine::writes_snapshot() const { return impl_->growing.has_value(); }
 Status Engine::write_snapshot_part() { return impl_->note_state(impl_->put_snapshot_part()); }
 void Engine::look(Instant now) {
   impl_->looked_at = now;
-  impl_->standing_now.reset();
+  impl_->governance.look_again();
 }
 Instant Engine::now() const { return impl_->shown_at(); }
 uint64_t Engine::fingerprint() const { return impl_->scheduler->fingerprint(); }

@@ -19,7 +19,7 @@ constexpr JobState kBySignificance[] = {
 
 /// What an array's jobs come to that have left memory. Nothing of it changes any more.
 void Engine::Impl::add_forgotten(int64_t first, int32_t size, ArraySum& sum) const {
-  const std::span<const JobBook> here = decided_with(first);
+  const std::span<const JobBook> here = governance.decided_with(first);
   if (std::ssize(here) == size) return;
   constexpr size_t kMostKept = 1'000;
   if (forgotten_of_arrays.size() >= kMostKept && !forgotten_of_arrays.contains(first)) forgotten_of_arrays.clear();
@@ -67,7 +67,7 @@ void ArraySum::add(const ArraySum& other) {
 
 std::optional<JobView> Engine::array(int64_t first) const {
   const Impl& s = *impl_;
-  const std::span<const JobBook> here = s.decided_with(first);
+  const std::span<const JobBook> here = s.governance.decided_with(first);
   std::optional<JobView> all = here.empty() ? job(first) : std::optional(s.view_of(here.front()));
   if (!all || all->array != first) return std::nullopt;
   ArraySum sum;
@@ -86,9 +86,9 @@ std::optional<JobView> Engine::array(int64_t first) const {
     one.cost = book.posted;
     if (!book.placed.empty()) {
       const sched::JobId id(static_cast<uint32_t>(&book - s.jobs.data()));
-      one.micro_gpu_hours = s.micro_gpu_hours_of(book, s.shown_at());
-      one.cost = s.cost_of(book, id, s.shown_at());
-      burn += s.burn_of(id).per_hour();
+      one.micro_gpu_hours = s.costs.micro_gpu_hours_of(book, s.shown_at());
+      one.cost = s.costs.cost_of(book, id, s.shown_at());
+      burn += s.costs.burn_of(id).per_hour();
       std::ranges::move(s.view_of(book).placed, std::back_inserter(all->placed));
     }
     sum.add(one, s.currency());
@@ -122,7 +122,7 @@ std::optional<JobView> Engine::array_with(int64_t id) const {
 }
 
 std::optional<JobView> Engine::next_of_array(int64_t first) const {
-  const std::span<const JobBook> here = impl_->decided_with(first);
+  const std::span<const JobBook> here = impl_->governance.decided_with(first);
   for (const JobState state : {JobState::kWaiting, JobState::kNeedsApproval, JobState::kOnHold})
     if (const auto next = std::ranges::find(here, state, &JobBook::state); next != here.end()) return job(next->id);
   return std::nullopt;
@@ -135,7 +135,7 @@ Result<std::vector<int32_t>> Engine::stage_array(JobControl what, int64_t first,
                           : what == JobControl::kHold ? RecordKind::kHold
                                                       : RecordKind::kRelease;
   std::vector<int32_t> taken;
-  for (const JobBook& job : s.decided_with(first)) {
+  for (const JobBook& job : s.governance.decided_with(first)) {
     if (has_ended(job.state)) continue;
     TRY(s.stage_for_job(kind, job.id, by));
     taken.push_back(job.array_index);

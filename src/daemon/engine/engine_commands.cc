@@ -54,7 +54,7 @@ Status Engine::Impl::check_submit(const JobRequest& request) const {
   TRY(check_study(request));
   if (!request.required_topology.empty() || !request.preferred_topology.empty() || !request.affinity.empty() ||
       !request.anti_affinity.empty())
-    TRY(check_domains(request));
+    TRY(asks.check_domains(request));
   constexpr int64_t kMostJobs = 4'000'000'000;
   if (accepted + staged_jobs + std::max(request.array, 1) > kMostJobs)
     return make_error(ErrorCode::kUnavailable, "the log is full with {} jobs: begin a new state folder", accepted);
@@ -105,7 +105,7 @@ Result<int64_t> Engine::Impl::stage_request(const JobRequest& request, const Com
   const std::string client(client_of_queue(request.queue));
   const LogUse use = log_use_of(request);
   TRY(log_quota.check(client, request.user, use, fleet.govern.rules_of(client), shown_at(), by.refusal.get()));
-  TRY_ASSIGN(std::string needs_approval, admit_submit(request, by.refusal.get()));
+  TRY_ASSIGN(std::string needs_approval, governance.admit_submit(request, shown_at(), by.refusal.get()));
   log_quota.add(client, request.user, use, shown_at());
   return put_submit(request, by, std::move(needs_approval));
 }
@@ -170,7 +170,7 @@ Result<std::vector<int64_t>> Engine::stage_pipeline(const std::vector<PipelineSt
   if (before > 0) return ids;
   const size_t staged_before = s.staged.size();
   const uint32_t jobs_before = s.staged_jobs;
-  const SpendBook spend_before = s.staged_spend;
+  const SpendBook spend_before = s.governance.claims();
   const size_t rows_before = s.staged_rows.size();
   const auto numbers_before = s.staged_numbers;
   const RecordQuota quota_before = s.log_quota;
@@ -183,7 +183,7 @@ Result<std::vector<int64_t>> Engine::stage_pipeline(const std::vector<PipelineSt
     if (staged.ok()) continue;
     s.staged.resize(staged_before);
     s.staged_jobs = jobs_before;
-    s.staged_spend = spend_before;
+    s.governance.set_claims(spend_before);
     s.staged_rows.resize(rows_before);
     s.staged_numbers = numbers_before;
     s.log_quota = quota_before;

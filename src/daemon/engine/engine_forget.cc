@@ -142,8 +142,8 @@ std::vector<bool> Engine::Impl::who_leaves(int64_t keep) const {
 }
 
 bool Engine::Impl::may_still_be_decided(const JobBook& job) const {
-  const ApprovalView* approval = approval_of(job);
-  return approval != nullptr && !approval->decided && first_unapproved(first_decided_with(job)) != 0;
+  const ApprovalView* approval = governance.approval_of(job);
+  return approval != nullptr && !approval->decided && governance.first_unapproved(governance.first_decided_with(job)) != 0;
 }
 
 /// What the log keeps of those whom these records make it forget.
@@ -159,7 +159,7 @@ std::vector<EndedJob> Engine::Impl::ended_jobs_of(const std::vector<Record>& rec
                          .user = jobs[j].request->user,
                          .name = jobs[j].request->name,
                          .state = static_cast<int32_t>(jobs[j].state),
-                         .payload = encode(jobs[j], approval_of(jobs[j]))});
+                         .payload = encode(jobs[j], governance.approval_of(jobs[j]))});
   }
   return ended;
 }
@@ -205,8 +205,8 @@ void Engine::Impl::forget(int64_t keep) {
   // Of an array as long as one of its jobs is there. Jobs ascend, so those who are decided together lie together.
   auto job = jobs.begin();
   std::erase_if(govern.approvals, [&](const auto& approval) {
-    job = std::find_if(job, jobs.end(), [&](const JobBook& of) { return first_decided_with(of) >= approval.first; });
-    return job == jobs.end() || first_decided_with(*job) != approval.first;
+    job = std::find_if(job, jobs.end(), [&](const JobBook& of) { return governance.first_decided_with(of) >= approval.first; });
+    return job == jobs.end() || governance.first_decided_with(*job) != approval.first;
   });
   for (uint32_t j = 0; j < jobs.size(); ++j)
     jobs[j].first_task = static_cast<uint32_t>(scheduler->tasks_of(sched::JobId(j)).data() - scheduler->cluster().tasks().data());

@@ -161,18 +161,18 @@ void Engine::Impl::apply_adoption(sched::JobId id, const std::vector<std::string
   scheduler->observe(now, {});
   const bool fits = ids.size() == machines.size() && std::ssize(ids) == job.request->tasks && scheduler->adopt(id, ids);
   if (!fits) {
-    if (!job.on_hold) event_of(sched::EventKind::kHold, id);
-    if (is_new) event_of(sched::EventKind::kSubmit, id);
+    if (!job.on_hold) add_event(events, sched::EventKind::kHold, id);
+    if (is_new) add_event(events, sched::EventKind::kSubmit, id);
     job.on_hold = true;
-    set_state(id, JobState::kOnHold);
-    return note("job.held", id, "", "its cluster runs it, and there is no room for it in the books");
+    job_runs.set_state(id, JobState::kOnHold);
+    return trail.note("job.held", id, "", "its cluster runs it, and there is no room for it in the books");
   }
   std::vector<sched::Place> places;
   for (const sched::Task& task : scheduler->tasks_of(id))
     places.push_back(task.place);
   job.on_hold = false;
-  set_state(id, JobState::kWaiting);
-  decided({.kind = sched::DecisionKind::kStart, .reason = sched::Reason::kFree, .job = id, .places = places});
+  job_runs.set_state(id, JobState::kWaiting);
+  job_runs.decided({.kind = sched::DecisionKind::kStart, .reason = sched::Reason::kFree, .job = id, .places = places});
 }
 
 }  // namespace stint

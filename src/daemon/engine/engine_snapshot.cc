@@ -96,6 +96,28 @@ struct NodeFlags {
        cleared = false;
 };
 
+/// What is written of the books in other words than their own: configurations as JSON, nodes beside their descriptions, and the
+/// scheduler as it saves itself.
+struct SavedApart {
+  std::string fleet, all;  ///< the second with the machines that are no longer named, each at its price
+  std::vector<NodeFlags> states;
+  std::vector<std::optional<Instant>> untils;
+  std::vector<std::string> details;
+  std::string scheduler;
+};
+
+/// The books in the order that they have always had, but for jobs and events, which come behind. `queue_ids` and `node_ids` follow from
+/// names, `price_times` from prices; those named in SavedApart are there.
+template <typename A>
+void archive(A& a, EngineBooks& books, SavedApart& apart) {
+  auto& [fleet, scheduler, now, step, sequence, jobs, accepted, ended_in_memory, forgotten_until, nodes, machines_come, queues,
+         node_ids, queue_ids, govern, arrays, studies, products, unnumbered, numbered, event_counts, owed, event_views,
+         last_event, price_times] = books;
+  a(apart.fleet, apart.all, apart.states, apart.untils, apart.details, machines_come, apart.scheduler, now, step, sequence,
+    queues, accepted, ended_in_memory, forgotten_until, arrays, studies, products, unnumbered, numbered, event_counts, owed,
+    last_event, govern);
+}
+
 /// An event with its texts as numbers of a table: few are told apart.
 struct FlatEvent {
   int64_t number = 0, told = 0;
@@ -153,21 +175,20 @@ bool load_events(PackedReader<EngineParts>& in, std::deque<EventView>& events) {
 
 std::string Engine::Impl::save() const {
   PackedWriter<EngineParts> out(saved_bytes + saved_bytes / 8);
-  FleetConfig all = fleet;  // with the machines that are no longer named, each at its price
+  FleetConfig all = fleet;
   all.nodes.clear();
-  std::vector<NodeFlags> states;
-  std::vector<std::optional<Instant>> untils;
-  std::vector<std::string> details;
+  SavedApart apart{.fleet = to_json(fleet), .all = {}, .states = {}, .untils = {}, .details = {}, .scheduler = scheduler->save()};
   for (const NodeBook& node : nodes) {
-    if (node.is_machine()) all.nodes.push_back(node.machine);
-    states.push_back(
-        {node.is_machine(), node.down, node.draining, node.named, node.reported, node.leaving, node.lost, node.cleared});
-    untils.push_back(node.until);
-    details.push_back(node.detail);
+    // Prices of its own and of the rules, and what it has cost lately, follow from the rest.
+    const auto& [machine, price_rules, charged, rates, rates_until, down, draining, named, reported, leaving, lost, until,
+                 cleared, detail] = node;
+    if (node.is_machine()) all.nodes.push_back(machine);
+    apart.states.push_back({node.is_machine(), down, draining, named, reported, leaving, lost, cleared});
+    apart.untils.push_back(until);
+    apart.details.push_back(detail);
   }
-  out(to_json(fleet), to_json(all), states, untils, details, machines_come, scheduler->save(), now, step, sequence, queues,
-      accepted, ended_in_memory, forgotten_until, arrays, studies, products, unnumbered, numbered, event_counts, owed, last_event,
-      govern);
+  apart.all = to_json(all);
+  archive(out, const_cast<Impl&>(*this), apart);  // which only reads when it is given a writer
   std::vector<const JobRequest*> requests;
   std::vector<uint32_t> request_of_job;
   std::map<const JobRequest*, uint32_t> known;
@@ -187,12 +208,8 @@ std::string Engine::Impl::save() const {
 /// Into an Impl that has applied nothing. @return false: these bytes are no state; nothing of this Impl is to be used then.
 bool Engine::Impl::load(std::string_view saved) {
   PackedReader<EngineParts> in(saved);
-  std::string fleet_json, all_json, scheduler_bytes;
-  std::vector<NodeFlags> states;
-  std::vector<std::optional<Instant>> untils;
-  std::vector<std::string> details;
-  in(fleet_json, all_json, states, untils, details, machines_come, scheduler_bytes, now, step, sequence, queues, accepted,
-     ended_in_memory, forgotten_until, arrays, studies, products, unnumbered, numbered, event_counts, owed, last_event, govern);
+  SavedApart apart;
+  archive(in, *this, apart);
   size_t request_count = 0;
   in(request_count);
   std::vector<std::shared_ptr<const JobRequest>> requests;
@@ -204,19 +221,20 @@ bool Engine::Impl::load(std::string_view saved) {
   std::vector<uint32_t> request_of_job;
   in(request_of_job, jobs);
   if (!load_events(in, event_views)) return false;
-  Result<FleetConfig> named = parse_fleet_config(fleet_json, "fleet");
-  Result<FleetConfig> all = parse_fleet_config(all_json, "fleet");
-  if (!named.ok() || !all.ok() || untils.size() != states.size() || details.size() != states.size() ||
-      std::ranges::count(states, true, &NodeFlags::is_machine) != std::ssize(all->nodes) || request_of_job.size() != jobs.size())
+  Result<FleetConfig> named = parse_fleet_config(apart.fleet, "fleet");
+  Result<FleetConfig> all = parse_fleet_config(apart.all, "fleet");
+  if (!named.ok() || !all.ok() || apart.untils.size() != apart.states.size() || apart.details.size() != apart.states.size() ||
+      std::ranges::count(apart.states, true, &NodeFlags::is_machine) != std::ssize(all->nodes) ||
+      request_of_job.size() != jobs.size())
     return false;
   const Result<sched::Policy> policy = sched::parse_policy(named->policy);
   if (!policy.ok()) return false;
-  scheduler = sched::Scheduler::load(*policy, scheduler_bytes);
+  scheduler = sched::Scheduler::load(*policy, apart.scheduler);
   if (!scheduler) return false;
   fleet = std::move(*named);
   auto machine = all->nodes.begin();
-  for (uint32_t n = 0; n < states.size(); ++n) {
-    const NodeFlags& is = states[n];
+  for (uint32_t n = 0; n < apart.states.size(); ++n) {
+    const NodeFlags& is = apart.states[n];
     NodeBook& node = nodes.emplace_back();
     node = {.machine = {},
             .down = is.down,
@@ -225,16 +243,15 @@ bool Engine::Impl::load(std::string_view saved) {
             .reported = is.reported,
             .leaving = is.leaving,
             .lost = is.lost,
-            .until = untils[n],
+            .until = apart.untils[n],
             .cleared = is.cleared,
-            .detail = std::move(details[n])};
+            .detail = std::move(apart.details[n])};
     if (!is.is_machine) continue;
     node.machine = std::move(*machine++);
     node_ids.emplace(node.machine.node.name, NodeId(n));
     node.price_rules = rules_naming(node.machine.node.name, fleet.prices);
-    node.charge_from(now, prices_of(node).at(now));
+    node.charge_from(now, prices.of(node).at(now));
   }
-  if (!fleet.prices.empty()) prices_told = week_of_prices(now);
   for (uint32_t q = 0; q < fleet.queues.size(); ++q)
     queue_ids.emplace(fleet.queues[q].name, sched::QueueId(q));
   for (uint32_t j = 0; j < jobs.size(); ++j) {
@@ -243,8 +260,8 @@ bool Engine::Impl::load(std::string_view saved) {
     jobs[j].first_task = static_cast<uint32_t>(scheduler->tasks_of(sched::JobId(j)).data() - scheduler->cluster().tasks().data());
     if (jobs[j].queue.index() >= queue_ids.size() || jobs[j].account >= govern.spend.accounts().size()) return false;
   }
-  find_next_prices();
-  set_kinds();
+  prices.restored();
+  governance.set_kinds();
   return std::ranges::all_of(govern.on_nodes, [&](uint32_t j) { return j < jobs.size(); });
 }
 

@@ -34,7 +34,7 @@ std::vector<RunView> Engine::runs(Instant from, const std::function<bool(std::st
     const auto part_of = [&](Rate rate) { return Rate::per_hour(cost_of_run(rate, held, capacity, kHour)); };
     run.burn = part_of(book.charged);
     const Interval when{run.ended ? run.started : run.unposted_from, run.ended.value_or(s.shown_at())};
-    run.rate = part_of(s.prices_of(book).mean_over(when));
+    run.rate = part_of(s.prices.of(book).mean_over(when));
     runs.push_back(std::move(run));
   };
   for (uint32_t j = 0; j < s.jobs.size(); ++j) {
@@ -56,7 +56,7 @@ std::vector<RunView> Engine::runs(Instant from, const std::function<bool(std::st
             {.task = placed.task,
              .attempt = placed.attempt,
              .gpus = placed.place.gpus,
-             .gpu_milli = s.gpu_milli(job, placed.place),
+             .gpu_milli = s.costs.gpu_milli(job, placed.place),
              .started = placed.started,
              .unposted_from = placed.metered_from});
   }

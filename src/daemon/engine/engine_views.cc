@@ -151,9 +151,9 @@ std::optional<JobView> Engine::job(int64_t id) const {
   }
   const JobBook& job = s.jobs[found.index()];
   JobView view = s.view_of(job);
-  view.micro_gpu_hours = s.micro_gpu_hours_of(job, s.shown_at());
-  view.cost = s.cost_of(job, found, s.shown_at());
-  view.burn = s.burn_of(found);
+  view.micro_gpu_hours = s.costs.micro_gpu_hours_of(job, s.shown_at());
+  view.cost = s.costs.cost_of(job, found, s.shown_at());
+  view.burn = s.costs.burn_of(found);
   return view;
 }
 
@@ -219,7 +219,7 @@ JobView Engine::Impl::view_of(const JobBook& job) const {
   view.gpu_part = asked_part(r);
   if (!view.gpu_part.empty())
     for (const PlacedTask& placed : job.placed)
-      view.gpu_milli += s.gpu_milli(job, placed.place);
+      view.gpu_milli += s.costs.gpu_milli(job, placed.place);
   view.priority = r.priority;
   for (const int64_t after : r.after)
     view.after.push_back(s.public_id_of(after));
@@ -255,7 +255,7 @@ JobView Engine::Impl::view_of(const JobBook& job) const {
   view.micro_gpu_hours = job.posted_micro_gpu_hours;
   view.cost = job.posted;
   view.burn = Rate::per_hour(Money::nanos(0, currency()));
-  if (const ApprovalView* approval = s.approval_of(job); approval != nullptr) view.approval = *approval;
+  if (const ApprovalView* approval = s.governance.approval_of(job); approval != nullptr) view.approval = *approval;
   return view;
 }
 
@@ -376,7 +376,7 @@ std::vector<NodeView> Engine::nodes() const {
   for (size_t j = 0; j < s.jobs.size(); ++j)
     for (const PlacedTask& placed : s.jobs[j].placed) {
       NodeView& view = views[placed.place.node.index()];
-      const int64_t milli = s.gpu_milli(s.jobs[j], placed.place);
+      const int64_t milli = s.costs.gpu_milli(s.jobs[j], placed.place);
       for (const int gpu : gpu_indexes(placed.place.gpus))
         view.gpu_milli_held[static_cast<size_t>(gpu)] +=
             placed.place.milli > 0 || placed.place.mig_profile >= 0 ? milli : sched::kMilli;
@@ -423,15 +423,15 @@ std::vector<QueueView> Engine::queues() const {
       view.running += s.queues[q].running;
       view.cost += s.queues[q].posted;
     });
-  const Impl::Standing standing = s.standing(s.shown_at());
+  const Governance::Standing standing = s.governance.standing(s.shown_at());
   for (size_t a = 0; a < standing.spent.size(); ++a)
     add(sched::QueueId(s.govern.spend.accounts()[a].queue),
         [&](QueueView& view) { view.month_micro_gpu_hours += static_cast<int64_t>(standing.spent[a].micro_gpu_hours); });
   for (const uint32_t j : s.govern.on_nodes)
     for (const PlacedTask& placed : s.jobs[j].placed)
       add(s.jobs[j].queue, [&](QueueView& view) {
-        view.held_gpu_milli += s.gpu_milli(s.jobs[j], placed.place);
-        if (!placed.ended) view.cost += s.posting_of(sched::JobId(j), placed, s.shown_at()).amount;
+        view.held_gpu_milli += s.costs.gpu_milli(s.jobs[j], placed.place);
+        if (!placed.ended) view.cost += s.costs.posting_of(sched::JobId(j), placed, s.shown_at()).amount;
       });
   return views;
 }
@@ -457,8 +457,8 @@ EngineView Engine::overview() const {
   for (uint32_t j = 0; j < s.jobs.size(); ++j) {
     if (s.jobs[j].placed.empty()) continue;
     for (const PlacedTask& placed : s.jobs[j].placed)
-      view.held_gpu_milli += s.gpu_milli(s.jobs[j], placed.place);
-    burn += s.burn_of(sched::JobId(j)).per_hour();
+      view.held_gpu_milli += s.costs.gpu_milli(s.jobs[j], placed.place);
+    burn += s.costs.burn_of(sched::JobId(j)).per_hour();
   }
   view.burn = Rate::per_hour(burn);
   view.last_sequence = s.sequence;
@@ -491,15 +491,10 @@ std::optional<std::string> Engine::why(int64_t id, const MayName& may_name) cons
   if (!explanation) return std::nullopt;
   if (const sched::JobId found = impl_->find(id); found.valid() && impl_->jobs[found.index()].state == JobState::kNeedsApproval)
     return fmt::format("needs approval: {}\nstint approval approve {} by another person who may approve lets it wait for room\n",
-                       impl_->approval_of(impl_->jobs[found.index()])->why, impl_->public_id_of(id));
+                       impl_->governance.approval_of(impl_->jobs[found.index()])->why, impl_->public_id_of(id));
   std::string text = waiting_text(*explanation, impl_->names(may_name, id), impl_->find(id), impl_->now);
   if (const sched::JobId found = impl_->find(id); found.valid()) text += impl_->text_of_hindrances(found);
   return text;
-}
-
-sched::JobId Engine::Impl::find(int64_t id) const {
-  const auto at = std::ranges::lower_bound(jobs, id, {}, &JobBook::id);
-  return at != jobs.end() && at->id == id ? sched::JobId(static_cast<uint32_t>(at - jobs.begin())) : sched::JobId();
 }
 
 /// @param subject  the job it is about, which may no longer be in memory.

@@ -1,11 +1,12 @@
 // What a job request asks of machines and neighbours, in the scheduler's terms.
+#include "daemon/engine/job_asks.h"
+
 #include <algorithm>
 
 #include "base/check.h"
 #include "base/has_element.h"
 #include "base/nearest.h"
 #include "base/text.h"
-#include "daemon/engine/engine_impl.h"
 #include "model/machine_labels.h"
 #include "model/mig_ask.h"
 
@@ -28,13 +29,13 @@ std::vector<sched::AffinityTerm> terms_of(const std::vector<std::string>& texts,
 
 }  // namespace
 
-sched::Request Engine::Impl::request_of(std::string_view client, const JobRequest& r) const {
+sched::Request JobAsks::request_of(std::string_view client, const JobRequest& r) const {
   sched::Request each;
   each.gpus = r.gpus;
   each.milli = r.gpu_milli;
   each.gpu_memory = r.gpu_memory;
   each.mig = mig_asks_of(r.mig_profile);
-  if (!fleet.govern.share_across_clients && (r.gpu_milli > 0 || r.gpu_memory.count() > 0)) each.shares_with = client;
+  if (!s_.fleet.govern.share_across_clients && (r.gpu_milli > 0 || r.gpu_memory.count() > 0)) each.shares_with = client;
   each.cpu_milli = r.cpu_milli;
   each.memory = r.memory;
   each.gpu_models = r.gpu_models;
@@ -43,9 +44,9 @@ sched::Request Engine::Impl::request_of(std::string_view client, const JobReques
   each.anti_affinity = terms_of(r.anti_affinity, client);
   each.labels = r.labels;
   if (!r.labels.empty()) each.labels.push_back({kClientLabel, std::string(client)});
-  if (restricts(fleet.govern, client)) {
+  if (restricts(s_.fleet.govern, client)) {
     each.only_allowed_nodes = true;
-    each.allowed_nodes = allowed_nodes(client);
+    each.allowed_nodes = s_.governance.allowed_nodes(client);
   }
   if (!r.machines.empty()) {
     std::erase_if(each.allowed_nodes,
@@ -56,11 +57,10 @@ sched::Request Engine::Impl::request_of(std::string_view client, const JobReques
   return each;
 }
 
-/// A domain by a label that no machine has would be waited for in vain.
-Status Engine::Impl::check_domains(const JobRequest& r) const {
-  if (machines_come) return {};
+Status JobAsks::check_domains(const JobRequest& r) const {
+  if (s_.machines_come) return {};
   std::vector<std::string> known = {"node"};
-  for (const NodeBook& node : nodes)
+  for (const NodeBook& node : s_.nodes)
     if (node.is_machine())
       for (const Label& label : labelled(node.machine).labels)
         if (!has_element(known, label.key)) known.push_back(label.key);
@@ -79,8 +79,7 @@ Status Engine::Impl::check_domains(const JobRequest& r) const {
   return {};
 }
 
-/// The levels of the configuration where they are meant, else the labels that are named.
-std::optional<sched::Gang> Engine::Impl::gang_of(const JobRequest& r) const {
+std::optional<sched::Gang> JobAsks::gang_of(const JobRequest& r) const {
   if (r.required_topology.empty() && r.preferred_topology.empty()) return std::nullopt;
   sched::Gang gang;
   gang.topology.required_level = r.required_topology;
@@ -89,16 +88,15 @@ std::optional<sched::Gang> Engine::Impl::gang_of(const JobRequest& r) const {
   for (const std::string* level : {&r.required_topology, &r.preferred_topology}) {
     if (level->empty() || has_element(gang.topology.levels, *level)) continue;
     gang.topology.levels.push_back(*level);
-    configured &= has_element(fleet.topology, *level);
+    configured &= has_element(s_.fleet.topology, *level);
   }
-  if (configured) gang.topology.levels = fleet.topology;
+  if (configured) gang.topology.levels = s_.fleet.topology;
   return gang;
 }
 
-/// Numbered when it is first heard of.
-sched::ProductId Engine::Impl::product_of(std::string_view client, const std::string& makes) {
-  const auto next = static_cast<int64_t>(products.size());
-  return sched::ProductId(static_cast<uint32_t>(products.try_emplace(fmt::format("{}\n{}", client, makes), next).first->second));
+sched::ProductId JobAsks::product_of(std::string_view client, const std::string& makes) {
+  const auto next = static_cast<int64_t>(products_.size());
+  return sched::ProductId(static_cast<uint32_t>(products_.try_emplace(fmt::format("{}\n{}", client, makes), next).first->second));
 }
 
 }  // namespace stint
