@@ -176,6 +176,10 @@ TEST_F(AlertFeedTest, AProcessThatNoJobGaveTheGpuIsAlertedWhileItStays) {
   EXPECT_THAT(passes({its, foreign}, {}), UnorderedElementsAre(on_own));
   EXPECT_THAT(passes({its}, {its}), UnorderedElementsAre(on_other)) << "a job on a GPU that it was not given";
   EXPECT_THAT(passes({its}, {}), UnorderedElementsAre());
+  live_.hold_back(task.node, other, "GPU 1: its memory was not scrubbed");
+  EXPECT_THAT(passes({its}, {}), UnorderedElementsAre(fmt::format("GpuHeldBack {}:{}", task.node, other)));
+  live_.hold_back(task.node, other, "");
+  EXPECT_THAT(passes({its}, {}), UnorderedElementsAre());
 }
 
 }  // namespace
