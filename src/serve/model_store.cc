@@ -91,12 +91,23 @@ Result<std::optional<ServedVariant>> small_of(ModelMeasurer& measurer, const Ser
   return std::optional(std::move(small));
 }
 
-/// Who is to be compared with others does not answer in their place unless that is said.
-int64_t highest_but(const std::vector<int64_t>& versions, const std::optional<ServedShadow>& shadow) {
+/// The highest, but for those that are still on trial.
+int64_t version_to_answer(const std::vector<int64_t>& versions, const ServedModelConfig& config) {
   for (const int64_t version : versions | std::views::reverse)
-    if (!shadow || version != shadow->version) return version;
+    if (!(config.shadow && version == config.shadow->version) && !(config.canary && version == config.canary->version))
+      return version;
   return versions.back();
 }
+
+batching::CanarySide side_of(const ServeFigures& figures) {
+  return {.answered = figures.answered,
+          .failed = figures.failed,
+          .p99 = figures.p99,
+          .per_second = figures.per_second,
+          .most_per_second = figures.most_per_second};
+}
+
+constexpr Duration kCanaryLook = Duration::seconds(1);
 
 constexpr uint64_t kShadowRoom = uint64_t{64} << 20;  ///< of requests that are to be asked again
 
@@ -120,6 +131,7 @@ ModelStore::ModelStore(StoreOptions options, std::unique_ptr<ResponseCache> cach
       measurer_(options_.measure_command),
       pool_(options_.threads) {
   watch_models();
+  watch_canaries();
 }
 
 /// Those that hand jobs to the pool from their own threads end before it does.
@@ -166,8 +178,9 @@ Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::o
   const std::vector<int64_t> there = is_model_name(name) ? versions_of(folder) : std::vector<int64_t>();
   if (there.empty()) return make_error(ErrorCode::kNotFound, "{}: no such model in the repository", excerpt(name));
   TRY_ASSIGN(ServedModelConfig config, config_of(folder, config_text));
-  if (config.traffic.empty()) config.traffic[highest_but(there, config.shadow)] = 1;
+  if (config.traffic.empty()) config.traffic[version_to_answer(there, config)] = 1;
   if (config.shadow) config.traffic.try_emplace(config.shadow->version, 0);
+  if (config.canary) config.traffic.try_emplace(config.canary->version, 0);
   Entry entry;
   for (const auto& [version, part] : config.traffic) {
     if (std::ranges::find(there, version) == there.end())
@@ -184,6 +197,16 @@ Result<ModelStore::Entry> ModelStore::make(const std::string& name, const std::o
     entry.all_parts += part;
   }
   if (config.shadow) TRY(let_follow(entry, name, *config.shadow));
+  if (config.canary) {
+    if (entry.versions.size() == 1)
+      return invalid("{}: version {} cannot be a canary alone: let another version answer", name, config.canary->version);
+    entry.canary_version = config.canary->version;
+    entry.canary = std::make_shared<batching::Canary>(batching::CanaryRules{.percent = config.canary->percent,
+                                                                            .step = config.canary->step,
+                                                                            .least_requests = config.canary->least_requests,
+                                                                            .promise = config.promise},
+                                                      steady_now(), batching::CanarySide{}, batching::CanarySide{});
+  }
   return entry;
 }
 
@@ -226,6 +249,7 @@ Status ModelStore::unload(const std::string& name) {
     if (found == models_.end() || found->second.versions.empty())
       return make_error(ErrorCode::kNotFound, "{}: no such model is served", excerpt(name));
     before.swap(found->second.versions);
+    found->second.canary = nullptr;
     found->second.reason = "unloaded";
   }
   retire(std::move(before));
@@ -254,11 +278,66 @@ void ModelStore::watch_models() {
   });
 }
 
+void ModelStore::watch_canaries() {
+  timer_.wake(steady_now() + kCanaryLook, [this] {
+    watcher_.submit([this] {
+      look_at_canaries();
+      watch_canaries();
+    });
+  });
+}
+
+void ModelStore::look_at_canaries() {
+  struct Seen {
+    std::string name;
+    std::shared_ptr<batching::Canary> canary;
+    int64_t version = 0;
+    std::vector<ServedVersion> versions;
+  };
+  std::vector<Seen> all;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [name, entry] : models_)
+      if (entry.canary) all.push_back({name, entry.canary, entry.canary_version, entry.versions});
+  }
+  for (const Seen& seen : all) {
+    batching::CanarySide own, others;
+    for (const ServedVersion& served : seen.versions) {
+      const batching::CanarySide side = side_of(served.model->figures());
+      if (served.version == seen.version) {
+        own = side;
+        continue;
+      }
+      others.answered += side.answered;
+      others.failed += side.failed;
+      if (side.p99) others.p99 = std::max(side.p99, others.p99);
+    }
+    std::optional<std::string> told;
+    {
+      const std::lock_guard lock(mutex_);
+      told = seen.canary->look(steady_now(), own, others);
+    }
+    if (told && options_.watch.tell) options_.watch.tell(fmt::format("{}, version {}: {}", seen.name, seen.version, *told));
+  }
+}
+
+std::vector<ModelStore::CanaryRow> ModelStore::canaries() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<CanaryRow> rows;
+  for (const auto& [name, entry] : models_)
+    if (entry.canary) rows.push_back({name, entry.canary_version, entry.canary->percent(), entry.canary->taken_back()});
+  return rows;
+}
+
 std::optional<ServedVersion> ModelStore::find(std::string_view name, std::optional<int64_t> version) {
   const std::lock_guard lock(mutex_);
   const auto found = models_.find(name);
   if (found == models_.end() || found->second.versions.empty()) return std::nullopt;
   Entry& entry = found->second;
+  if (!version && entry.canary) {
+    const int64_t turn = entry.canary_turns++;
+    if ((turn + 1) * entry.canary->percent() / 100 > turn * entry.canary->percent() / 100) version = entry.canary_version;
+  }
   if (!version) {
     // In turn, as the parts say: of 90 and 10 the first ninety of each hundred would go to one; a step prime to the sum mixes them.
     constexpr int64_t kStep = 1'000'003;

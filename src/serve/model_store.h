@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "batching/canary.h"
 #include "serve/model_measurer.h"
 #include "serve/served_model.h"
 #include "serve/shadow.h"
@@ -74,6 +75,13 @@ class ModelStore {
   /// Of the repository and of what is served, by name and version.
   [[nodiscard]] std::vector<Row> index() const;
   [[nodiscard]] std::vector<std::pair<std::string, ServedVersion>> served() const;
+  struct CanaryRow {
+    std::string name;
+    int64_t version = 0;
+    int64_t percent = 0;  ///< of the requests without a version
+    bool taken_back = false;
+  };
+  [[nodiscard]] std::vector<CanaryRow> canaries() const;
   [[nodiscard]] const MemoryKeeper& memory() const { return *memory_; }
   [[nodiscard]] const ResponseCache& cache() const { return *cache_; }
   /// Waits until every request has been answered. @return how many were not within `longest`
@@ -85,6 +93,9 @@ class ModelStore {
     std::vector<int64_t> parts;           // of the traffic, as versions; all 0 but of those that get some
     int64_t all_parts = 0;
     int64_t asked = 0;
+    std::shared_ptr<batching::Canary> canary;  // null: there is none; under mutex_
+    int64_t canary_version = 0;
+    int64_t canary_turns = 0;
     std::string reason;  // why it is not served
   };
   ModelStore(StoreOptions options, std::unique_ptr<ResponseCache> cache, std::unique_ptr<MemoryKeeper> memory);
@@ -95,6 +106,9 @@ class ModelStore {
   Status let_follow(Entry& entry, const std::string& name, const ServedShadow& rules);
   Result<ServedVariants> variants_of(ModelSource source, const ServedModelConfig& config);
   void retire(std::vector<ServedVersion> versions);
+  /// Every second: a canary gets more, or is taken back.
+  void watch_canaries();
+  void look_at_canaries();
   /// Every few seconds: models follow what their batches take and what load they get.
   void watch_models();
 

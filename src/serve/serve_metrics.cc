@@ -125,6 +125,19 @@ void add_shadows(std::string& out, const ModelStore& store) {
   }
 }
 
+void add_canaries(std::string& out, const std::vector<ModelStore::CanaryRow>& rows) {
+  if (rows.empty()) return;
+  const auto labels = [](const ModelStore::CanaryRow& row) {
+    return labels_text({{"model", row.name}, {"version", std::to_string(row.version)}});
+  };
+  MetricText percent(out, "stint_serve_canary_percent", "gauge", "Of the requests without a version that the canary gets");
+  for (const ModelStore::CanaryRow& row : rows)
+    percent.add(labels(row), row.percent);
+  MetricText back(out, "stint_serve_canary_taken_back", "gauge", "1: it failed, or broke its promise, and gets none any more");
+  for (const ModelStore::CanaryRow& row : rows)
+    back.add(labels(row), row.taken_back ? 1 : 0);
+}
+
 /// As the alert LatencyAboveBaseline looks at it, here and in Prometheus.
 void add_latency(std::string& out, const std::vector<Told>& all) {
   MetricText latency(out, "stint_latency_p99", "gauge", "99th percentile of the request times of about the last minute, ms");
@@ -196,6 +209,7 @@ std::string serve_metrics(const ModelStore& store, const ByteBudget& requests) {
            [](const Told& t) { return t.served.model->loaded() == Variant::kHost ? 1 : 0; });
   add_cache(out, all, store.cache());
   add_shadows(out, store);
+  add_canaries(out, store.canaries());
   const MemoryKeeper::Figures memory = store.memory().figures();
   MetricText(out, "stint_serve_memory_room_bytes", "gauge", "What models may take together").add("", memory.room.count());
   MetricText(out, "stint_serve_memory_booked_bytes", "gauge", "Weights and activations booked").add("", memory.used.count());

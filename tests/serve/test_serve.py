@@ -495,6 +495,27 @@ class Repository(ServerCase):
         self.assertEqual(self.load("dim", {"shadow": {"version": 2}})[0], 200)
         self.assertEqual(self.server.infer("dim", [[1, 2, 3, 4]])[1]["model_version"], "1")
 
+    def test_a_canary_gets_more_or_nothing(self):
+        self.server.add("bird", 1, synthetic())
+        self.server.add("bird", 2, synthetic())
+        rules = {"version": 2, "percent": [25, 100], "step_s": 0, "least_requests": 10}
+        self.assertEqual(self.load("bird", {"canary": rules})[0], 200)
+        seen = [self.server.infer("bird", [[1, 2, 3, 4]])[1]["model_version"] for _ in range(40)]
+        self.assertIn("1", seen)
+        where = {"model": "bird", "version": "2"}
+        self.server.wait_for(lambda: self.server.metric("stint_serve_canary_percent", **where) == 100)
+        self.assertEqual({self.server.infer("bird", [[1, 2, 3, 4]])[1]["model_version"] for _ in range(10)}, {"2"})
+        # Far slower than what it promises.
+        self.server.add("lag", 1, synthetic())
+        self.server.add("lag", 2, synthetic(base_us=30_000))
+        self.assertEqual(self.load("lag", {"promise_p99_ms": 20, "canary": dict(rules, step_s=3600)})[0], 200)
+        where["model"] = "lag"
+        for _ in range(44):
+            self.server.infer("lag", [[1, 2, 3, 4]])
+        self.server.wait_for(lambda: self.server.metric("stint_serve_canary_taken_back", **where) == 1)
+        self.assertEqual({self.server.infer("lag", [[1, 2, 3, 4]])[1]["model_version"] for _ in range(10)}, {"1"})
+        self.assertEqual(self.load("lag", {"canary": {"version": 7}})[0], 404)
+
     def test_a_load_that_fails_changes_nothing(self):
         self.server.add("firm", 1, synthetic())
         self.assertEqual(self.load("firm")[0], 200)

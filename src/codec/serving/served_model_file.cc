@@ -62,6 +62,25 @@ ServedShadow shadow_of(const Json& object) {
   return shadow;
 }
 
+ServedCanary canary_of(const Json& object) {
+  constexpr double kLongestStep = 30 * 24 * 3600;
+  check_members(object, {"version", "percent", "step_s", "least_requests"});
+  ServedCanary canary;
+  canary.version = integer_of(object, "version", 1, std::numeric_limits<int64_t>::max());
+  if (object.contains("step_s")) canary.step = Duration::from_seconds(number_of(object, "step_s", 0, kLongestStep));
+  if (object.contains("least_requests")) canary.least_requests = integer_of(object, "least_requests", 1, 1'000'000'000);
+  if (!object.contains("percent")) return canary;
+  canary.percent.clear();
+  for (const Json& part : array_of(object, "percent")) {
+    const int64_t n = part.is_number_integer() ? part.get<int64_t>() : 0;
+    if (n < 1 || n > 100 || (!canary.percent.empty() && n <= canary.percent.back()))
+      throw Malformed(object, "percent: whole numbers from 1 to 100 are expected, ascending");
+    canary.percent.push_back(n);
+  }
+  if (canary.percent.empty()) throw Malformed(object, "percent: at least one is expected");
+  return canary;
+}
+
 ServedDimension dimension_of(const Json& object) {
   constexpr int64_t kMostSize = 1 << 20;
   check_members(object, {"largest", "pad", "sizes"});
@@ -92,7 +111,7 @@ ServedDimension dimension_of(const Json& object) {
 
 ServedModelConfig config_of(const Json& document) {
   check_members(document, {"max_batch", "max_wait_ms", "preferred", "instances", "queue", "timeout_ms", "promise_p99_ms", "tune",
-                           "pinned", "cache", "budget_mib", "traffic", "shadow", "dimensions"});
+                           "pinned", "cache", "budget_mib", "traffic", "shadow", "canary", "dimensions"});
   ServedModelConfig config;
   if (document.contains("max_batch")) config.max_batch = integer_of(document, "max_batch", 1, kMostBatch);
   if (document.contains("max_wait_ms")) config.max_wait = milliseconds_of(document, "max_wait_ms");
@@ -114,6 +133,7 @@ ServedModelConfig config_of(const Json& document) {
   if (document.contains("budget_mib")) config.budget = Bytes::mebi(integer_of(document, "budget_mib", 1, kMostMebi));
   if (document.contains("traffic")) config.traffic = traffic_of(document["traffic"]);
   if (document.contains("shadow")) config.shadow = shadow_of(member(document, "shadow"));
+  if (document.contains("canary")) config.canary = canary_of(member(document, "canary"));
   if (document.contains("dimensions")) {
     if (!document["dimensions"].is_object()) throw Malformed(document, "dimensions: expected an object");
     for (const auto& [name, object] : document["dimensions"].items())

@@ -32,6 +32,14 @@ struct ServedShadow {
   double tolerance = 0.01;  ///< of a value, as a part of the largest value of its item's output; 0 … 1
 };
 
+/// A version that gets more of the requests step by step, as long as it answers well.
+struct ServedCanary {
+  int64_t version = 0;
+  std::vector<int64_t> percent = {1, 10, 50, 100};  ///< of the requests without a version, ascending, 1 … 100
+  Duration step = Duration::minutes(5);             ///< at each of them at least
+  int64_t least_requests = 100;                     ///< that it has to have had there
+};
+
 /// How a model is served: `model.json` beside its versions. Every field may be left out.
 struct ServedModelConfig {
   int64_t max_batch = 32;  ///< items
@@ -47,6 +55,7 @@ struct ServedModelConfig {
   std::optional<Bytes> budget;      ///< weights and activations together
   std::map<std::string, ServedDimension> dimensions;  ///< by their names in the model
   std::optional<ServedShadow> shadow;
+  std::optional<ServedCanary> canary;
   std::map<int64_t, int64_t> traffic;  ///< parts of the requests without a version, by version; none: the highest has all
 };
 /// @param source  for messages.

@@ -42,6 +42,22 @@ TEST(ServedModelFile, SaysWhichVersionAnswersAgain) {
     EXPECT_FALSE(read_served_model(fmt::format(R"({{"shadow": {}}})", wrong), "model.json").ok()) << wrong;
 }
 
+TEST(ServedModelFile, SaysWhichVersionGetsMoreStepByStep) {
+  const auto read =
+      read_served_model(R"({"canary": {"version": 2, "percent": [5, 100], "step_s": 60, "least_requests": 20}})", "model.json");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_TRUE(read->canary);
+  EXPECT_EQ(read->canary->version, 2);
+  EXPECT_THAT(read->canary->percent, ElementsAre(5, 100));
+  EXPECT_EQ(read->canary->step, Duration::minutes(1));
+  EXPECT_EQ(read->canary->least_requests, 20);
+  EXPECT_THAT(read_served_model(R"({"canary": {"version": 2}})", "model.json")->canary->percent, ElementsAre(1, 10, 50, 100));
+  for (const char* wrong :
+       {R"({})", R"({"version": 2, "percent": []})", R"({"version": 2, "percent": [50, 10]})",
+        R"({"version": 2, "percent": [101]})", R"({"version": 2, "step_s": -1})", R"({"version": 2, "steps": 3})"})
+    EXPECT_FALSE(read_served_model(fmt::format(R"({{"canary": {}}})", wrong), "model.json").ok()) << wrong;
+}
+
 TEST(ServedModelFile, RefusesWhatIsMisspeltOrOutOfRange) {
   const auto error_of = [](const char* text) {
     const auto read = read_served_model(text, "model.json");
