@@ -137,7 +137,7 @@ export function mount(main) {
         body.command = splitWords(inputs.command.value);
         if (body.command === null) throw new Error("Command: a quote is not closed.");
       }
-      if (Number(inputs.gpus.value) !== whole) for (const other of ["gpu_milli", "gpu_memory", "mig_profile"]) delete body[other];
+      if (Number(inputs.gpus.value) !== whole) for (const other of ["gpu_milli", "gpu_memory", "mig_profile", "shares_with", "work_kind", "max_slowdown_percent"]) delete body[other];
       put("gpus", Number(inputs.gpus.value), inputs.gpus.value === "0");
       if (inputs.model.value || !(base.gpu_models?.length > 1)) put("gpu_models", [inputs.model.value], !inputs.model.value);
       put("tasks", Number(inputs.tasks.value), inputs.tasks.value === "1");

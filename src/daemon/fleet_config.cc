@@ -134,6 +134,23 @@ std::vector<std::string> node_names(const FleetConfig& fleet) {
   return names;
 }
 
+Status read_interference(JsonFields& fields, std::vector<MeasuredPair>& pairs) {
+  return fields.each_object("interference", [&](simdjson::dom::element element, const std::string& where) -> Status {
+    constexpr int64_t kMostPercent = 100'000;
+    JsonFields one(element, where);
+    MeasuredPair pair{.work = one.text("work"), .beside = one.text("beside")};
+    if (pair.work.empty()) one.wrong("work", "the work_kind of the jobs that are slowed, such as \"bert\"");
+    if (pair.beside.empty()) one.wrong("beside", "the work_kind of the neighbour that slows them");
+    if (!one.has("slowdown_percent")) one.wrong("slowdown_percent", "how many percent longer they take, such as 40");
+    pair.slowdown_percent = static_cast<int32_t>(one.integer("slowdown_percent", 0, kMostPercent, 0));
+    TRY(one.finish());
+    const auto same = [&](const MeasuredPair& p) { return p.work == pair.work && p.beside == pair.beside; };
+    if (std::ranges::any_of(pairs, same)) return invalid("{}: '{}' beside '{}' stands twice", where, pair.work, pair.beside);
+    pairs.push_back(std::move(pair));
+    return {};
+  });
+}
+
 Result<FleetConfig> read_fleet(JsonFields& fields) {
   FleetConfig fleet;
   fleet.policy = fields.text("policy", fleet.policy);
@@ -171,6 +188,7 @@ Result<FleetConfig> read_fleet(JsonFields& fields) {
         std::ranges::find(fleet.topology, fleet.topology[i]) != fleet.topology.begin() + static_cast<std::ptrdiff_t>(i))
       return invalid("{}: field 'topology': labels of machines, each once, widest first, such as [\"zone\", \"rack\"]",
                      fields.where());
+  TRY(read_interference(fields, fleet.interference));
   if (fleet.queues.empty()) return invalid("{}: no queues: jobs need one, such as {{\"name\": \"main\"}}", fields.where());
   return fleet;
 }
@@ -332,6 +350,7 @@ Result<FleetConfig> parse_fleet_config(std::string_view json, std::string_view s
   fleet.machines_come = fields.flag("machines_come", false);
   // Records from before the rule say nothing of it: they go on as they were decided.
   if (!fields.flag("parts_apart", false)) fleet.govern.share_across_clients = true;
+  if (!fields.flag("mig_parts", false)) fleet.mig = sched::MigCount::kSlices;
   TRY(fields.finish());
   return fleet;
 }
@@ -347,7 +366,10 @@ std::string to_json(const FleetConfig& fleet) {
   if (!fleet.prices.empty()) json["prices"] = to_json(fleet.prices);
   if (!fleet.topology.empty()) json["topology"] = fleet.topology;
   if (fleet.machines_come) json["machines_come"] = true;
+  for (const MeasuredPair& pair : fleet.interference)
+    json["interference"].push_back({{"work", pair.work}, {"beside", pair.beside}, {"slowdown_percent", pair.slowdown_percent}});
   if (!fleet.govern.share_across_clients) json["parts_apart"] = true;
+  if (fleet.mig == sched::MigCount::kPart) json["mig_parts"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

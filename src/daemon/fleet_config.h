@@ -22,19 +22,29 @@
 #include "daemon/statement_config.h"
 #include "model/machine.h"
 #include "model/price_rule.h"
+#include "sched/policy.h"
 #include "sched/queues/queue.h"
 
 namespace stint {
 
+/// Tasks of kind `work` take so many percent longer while one of kind `beside` holds a part of their GPU.
+struct MeasuredPair {
+  std::string work, beside;
+  int32_t slowdown_percent = 0;
+  bool operator==(const MeasuredPair&) const = default;
+};
+
 struct FleetConfig {
-  std::string policy = "stint";          ///< as sched::parse_policy reads it
-  Currency currency;                     ///< of all that has a price
-  std::vector<Machine> nodes;            ///< names differ
-  std::vector<sched::QueueSpec> queues;  ///< names are paths: "agency", "agency/vision"; parents before children
-  GovernPolicy govern;                   ///< what is allowed whom
-  std::vector<PriceRule> prices;         ///< that change with time
-  std::vector<std::string> topology;     ///< labels of machines, widest first: a rack of one zone is none of another's
-  bool machines_come = false;            ///< there may be machines that are not named here
+  std::string policy = "stint";                  ///< as sched::parse_policy reads it
+  Currency currency;                             ///< of all that has a price
+  std::vector<Machine> nodes;                    ///< names differ
+  std::vector<sched::QueueSpec> queues;          ///< names are paths: "agency", "agency/vision"; parents before children
+  GovernPolicy govern;                           ///< what is allowed whom
+  std::vector<PriceRule> prices;                 ///< that change with time
+  std::vector<std::string> topology;             ///< labels of machines, widest first: a rack of one zone is none of another's
+  sched::MigCount mig = sched::MigCount::kPart;  ///< how queues' accounts count MIG instances
+  std::vector<MeasuredPair> interference;        ///< who slows whom on a shared GPU
+  bool machines_come = false;                    ///< there may be machines that are not named here
   bool operator==(const FleetConfig&) const = default;
 };
 

@@ -25,6 +25,23 @@ TEST(FleetConfig, NamesOfTheCatalogueAndTheirAliasesAreTaken) {
   EXPECT_TRUE(config_with_model("").ok());
 }
 
+TEST(FleetConfig, WhoSlowsWhomIsReadAndKept) {
+  const auto with = [](const std::string& pairs) {
+    return parse_daemon_config(R"({"queues":[{"name":"a"}],"interference":)" + pairs + "}", "fleet.json");
+  };
+  const auto config =
+      with(R"([{"work":"bert","beside":"lm","slowdown_percent":40},{"work":"lm","beside":"bert","slowdown_percent":0}])");
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  const std::vector<MeasuredPair> pairs = {{"bert", "lm", 40}, {"lm", "bert", 0}};
+  EXPECT_EQ(config->fleet.interference, pairs);
+  EXPECT_EQ(parse_fleet_config(to_json(config->fleet), "log")->interference, pairs);
+  EXPECT_THAT(with(R"([{"work":"bert","beside":"lm"}])").error().message, HasSubstr("'slowdown_percent'"));
+  EXPECT_THAT(with(R"([{"beside":"lm","slowdown_percent":1}])").error().message, HasSubstr("'work'"));
+  EXPECT_THAT(
+      with(R"([{"work":"a","beside":"b","slowdown_percent":1},{"work":"a","beside":"b","slowdown_percent":2}])").error().message,
+      HasSubstr("'a' beside 'b' stands twice"));
+}
+
 TEST(FleetConfig, AClientsRegionsAreGlobsAndSomeMachineIsInThem) {
   const auto with = [](const std::string& regions, const std::string& region = "eu-west-1") {
     return parse_daemon_config(R"({"nodes":[{"name":"n0","gpus":8,"region":")" + region + R"("}],"queues":[{"name":"a"}],)" +

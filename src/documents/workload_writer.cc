@@ -47,6 +47,7 @@ bool is_plain(const NodeSpec& n) {
 
 bool is_plain(const sched::Request& r) {
   return r.node_labels.empty() && !r.only_allowed_nodes && r.labels.empty() && r.affinity.empty() && r.anti_affinity.empty() &&
+         r.work_kind.empty() && r.max_slowdown_percent < 0 &&
          std::ranges::none_of(r.gpu_models, [](const std::string& m) { return m.empty() || m.find('|') != std::string::npos; });
 }
 

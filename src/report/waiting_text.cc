@@ -59,8 +59,11 @@ class Words {
       case Obstacle::kNoRoom:
         return fmt::format("{} more {} would have to be free", gpus(e_.missing_gpu_milli), noun(e_.missing_gpu_milli));
       case Obstacle::kFragmented: return "enough GPUs are free, but not together";
-      case Obstacle::kOthersShares:
-        return "GPUs have that part left, but another client's jobs share them, and clients share no GPU";
+      case Obstacle::kOthersShares: return "GPUs have that part left, but jobs are on them that it shares no GPU with";
+      case Obstacle::kSlowed:
+        return "GPUs have that part left, but beside the jobs on them it would be slowed by more than it allows, or would slow "
+               "one of "
+               "them by more than that one allows";
       case Obstacle::kConstraint: return "no machine is of the kind it asks for";
       case Obstacle::kBehindGang: return fmt::format("room is kept for job {}", job(e_.behind));
       case Obstacle::kBehindOrder: return "others go first";

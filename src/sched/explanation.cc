@@ -5,10 +5,10 @@
 namespace stint::sched {
 
 std::string_view name_of(Obstacle o) {
-  constexpr std::array<std::string_view, 17> kNames = {"none",        "on-hold",     "not-before", "deferred",      "dependency",
-                                                       "being-made",  "array",       "closed",     "queue-limit",   "budget",
-                                                       "guarantee",   "no-room",     "fragmented", "others-shares", "constraint",
-                                                       "behind-gang", "behind-order"};
+  constexpr std::array<std::string_view, 18> kNames = {"none",       "on-hold",     "not-before",  "deferred",      "dependency",
+                                                       "being-made", "array",       "closed",      "queue-limit",   "budget",
+                                                       "guarantee",  "no-room",     "fragmented",  "others-shares", "slowed",
+                                                       "constraint", "behind-gang", "behind-order"};
   return kNames[static_cast<size_t>(o)];
 }
 

@@ -29,6 +29,7 @@ enum class Obstacle : uint8_t {
   kNoRoom,        ///< too little is free: `missing_gpu_milli`
   kFragmented,    ///< enough is free in sum, but on no set of nodes that fits
   kOthersShares,  ///< GPUs have that part left, but others with whom it does not share hold parts of them
+  kSlowed,        ///< likewise, but beside those on them it or they would be slowed by more than allowed
   kConstraint,    ///< no node matches its model, labels, affinity or topology at all
   kBehindGang,    ///< room is kept for a reservation it would delay
   kBehindOrder,   ///< others go first and take the room

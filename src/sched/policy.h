@@ -57,6 +57,12 @@ enum class ShareRule : uint8_t {
   kFair,      ///< what it deserves and, by weight and wish, its part of what is over (fair_share.h)
 };
 
+/// As how much of a GPU queues' accounts count a MIG instance.
+enum class MigCount : uint8_t {
+  kPart,    ///< its part of the compute slices, rounded down to thousandths: 2g.20gb of an A100 is 0.285
+  kSlices,  ///< as many GPUs as its name has compute slices: 2g.20gb is 2 (KAI Scheduler counts so)
+};
+
 struct Policy {
   Order order = Order::kStint;
   Durations durations = Durations::kGiven;
@@ -66,6 +72,7 @@ struct Policy {
   bool preempt = true;  ///< within a queue, by priority
   bool reclaim = true;  ///< between queues, by share
   ShareRule shares = ShareRule::kDeserved;
+  MigCount mig = MigCount::kPart;
   bool cheapest = true;     ///< who names no GPU model gets the cheapest that fits; a gang, GPUs of one model
   bool consolidate = true;  ///< move running jobs so that one fits for which enough is free, but scattered
   Duration gang_grace;      ///< a gang that lost tasks may wait so long for others in their place; 0 = leaves at once

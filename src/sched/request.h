@@ -18,6 +18,13 @@ struct AffinityTerm {
   bool operator==(const AffinityTerm&) const = default;
 };
 
+/// How much longer a task takes while one of kind `beside` holds a part of its GPU, as it was measured.
+struct Slowdown {
+  std::string beside;
+  int32_t percent = 0;
+  bool operator==(const Slowdown&) const = default;
+};
+
 /// At most one of `gpus`, `milli`, `gpu_memory` and `mig` is set; none = CPU only.
 struct Request {
   int32_t gpus = 0;                        ///< whole GPUs of one node
@@ -34,6 +41,11 @@ struct Request {
   std::vector<AffinityTerm> affinity;
   std::vector<AffinityTerm> anti_affinity;
   std::string shares_with;  ///< a part of a GPU only beside parts of requests with the same text here; MIG instances with any
+  std::string work_kind;    ///< of a part of a GPU: the kind by which slowdowns are measured; empty = none that was
+  /// Likewise: how many percent longer it may take for those that hold other parts of its GPU, their slowdowns added up; −1 = any. Beside
+  /// a kind that was not measured it counts kMostSlowedPercent.
+  int32_t max_slowdown_percent = -1;
+  std::vector<Slowdown> slowdowns;  ///< its own, where it has such a bound; each kind once
   bool operator==(const Request&) const = default;
 };
 

@@ -205,22 +205,26 @@ class Explainer {
       e_.obstacle = Obstacle::kConstraint;
     } else {
       e_.missing_gpu_milli = std::max<int64_t>(0, shape_.total.gpu_milli - open_milli());
-      e_.obstacle = e_.missing_gpu_milli > 0 ? Obstacle::kNoRoom : kept_apart() ? Obstacle::kOthersShares : Obstacle::kFragmented;
+      e_.obstacle = e_.missing_gpu_milli > 0            ? Obstacle::kNoRoom
+                    : kept_apart(Misfit::kSlowed)       ? Obstacle::kSlowed
+                    : kept_apart(Misfit::kOthersShares) ? Obstacle::kOthersShares
+                                                        : Obstacle::kFragmented;
     }
   }
 
-  /// Would a task of it fit somewhere if it shared GPUs with everybody?
-  [[nodiscard]] bool kept_apart() const {
+  /// Would a task of it fit somewhere if it might be beside those that are there?
+  [[nodiscard]] bool kept_apart(Misfit from_others) const {
     return std::ranges::any_of(s_.jobs.tasks_of(j_), [&](const Task& task) {
       for (uint32_t n = 0; n < s_.cluster.node_count(); ++n)
-        if (s_.cluster.why_not(task.request, NodeId(n), Room::kComing) == Misfit::kOthersShares) return true;
+        if (s_.cluster.why_not(task.request, NodeId(n), Room::kComing) == from_others) return true;
       return false;
     });
   }
 
   /// Waits for nothing but room that those who run hold.
   [[nodiscard]] bool waits_for_room() const {
-    return e_.obstacle == Obstacle::kNoRoom || e_.obstacle == Obstacle::kFragmented || e_.obstacle == Obstacle::kOthersShares;
+    return e_.obstacle == Obstacle::kNoRoom || e_.obstacle == Obstacle::kFragmented || e_.obstacle == Obstacle::kOthersShares ||
+           e_.obstacle == Obstacle::kSlowed;
   }
 
   /// Those of its queue and of all above it; the lowest that is closed now is named.

@@ -3,7 +3,7 @@
 namespace stint::sched {
 
 SchedulerBooks::SchedulerBooks(const Policy& policy)
-    : fleet{.scores = PlacementIndex(policy.placement, policy.seed)},
+    : fleet{.cluster = Cluster(policy.mig), .scores = PlacementIndex(policy.placement, policy.seed)},
       jobs(JobBook{.shapes = ShapeTable(counts_only(policy.placement) && policy.shares == ShareRule::kDeserved)}, fleet.cluster),
       accounts{.queues = QueueUsage(queue_rule(policy.order) == QueueRule::kByShare, policy.usage_half_life,
                                     policy.shares == ShareRule::kFair)},

@@ -34,11 +34,16 @@ struct SnapshotParts {
     a(labels, topology_key);
   }
   template <typename A>
+  static void of(A& a, Slowdown& v) {
+    auto& [beside, percent] = v;
+    a(beside, percent);
+  }
+  template <typename A>
   static void of(A& a, Request& v) {
     auto& [gpus, milli, gpu_memory, mig, cpu_milli, memory, gpu_models, node_labels, only_allowed_nodes, allowed_nodes, labels,
-           affinity, anti_affinity, shares_with] = v;
+           affinity, anti_affinity, shares_with, work_kind, max_slowdown_percent, slowdowns] = v;
     a(gpus, milli, gpu_memory, mig, cpu_milli, memory, gpu_models, node_labels, only_allowed_nodes, allowed_nodes, labels,
-      affinity, anti_affinity, shares_with);
+      affinity, anti_affinity, shares_with, work_kind, max_slowdown_percent, slowdowns);
   }
   template <typename A>
   static void of(A& a, NodeSpec& v) {
@@ -160,17 +165,28 @@ struct SnapshotParts {
     }
   }
   template <typename A>
+  static void of(A& a, InterferenceFacts& v) {
+    auto& [work, most, measured] = v;
+    a(work, most, measured);
+  }
+  template <typename A>
+  static void of(A& a, InterferenceBook& v) {
+    auto& [kinds, any_bounds] = v;
+    a(kinds, any_bounds);
+  }
+  template <typename A>
   static void of(A& a, Cluster::Facts& v) {
-    auto& [cpu_milli, memory_bytes, gpus, milli, gpu_memory, sharer, plain, mig, instance_of, affinity, eligible] = v;
-    a(cpu_milli, memory_bytes, gpus, milli, gpu_memory, sharer, plain, mig, affinity, eligible);
+    auto& [cpu_milli, memory_bytes, gpus, milli, gpu_memory, mig_milli, sharer, interference, plain, mig, instance_of, affinity,
+           eligible] = v;
+    a(cpu_milli, memory_bytes, gpus, milli, gpu_memory, mig_milli, sharer, interference, plain, mig, affinity, eligible);
   }
   template <typename A>
   static void of(A& a, Cluster& v) {
-    auto& [free, coming, tasks, first_on, facts, undo, open_trials, nodes, smallest_gpu_memory, labels, requests, by_hash, models,
-           profiles, sharers, mig, removed, affinity, domains] = v;
+    auto& [free, coming, tasks, first_on, facts, undo, open_trials, mig_count, nodes, smallest_gpu_memory, labels, requests,
+           by_hash, models, profiles, sharers, interference, mig, removed, affinity, domains] = v;
     CHECK(open_trials == 0, "a snapshot inside a trial");
-    a(free, coming, tasks, first_on, facts, nodes, smallest_gpu_memory, labels, requests, by_hash, models, profiles, sharers, mig,
-      removed, affinity, domains);
+    a(free, coming, tasks, first_on, facts, mig_count, nodes, smallest_gpu_memory, labels, requests, by_hash, models, profiles,
+      sharers, interference, mig, removed, affinity, domains);
     if constexpr (A::kReads) {
       undo.clear();
       for (Cluster::Facts& each : facts)

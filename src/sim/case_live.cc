@@ -32,6 +32,7 @@ Policy policy_of(const ClusterCase& c, VictimOrder victims) {
   policy.cheapest = false;
   policy.ageing = {};
   policy.usage_half_life = {};
+  policy.mig = MigCount::kSlices;  // as the cases count
   return policy;
 }
 

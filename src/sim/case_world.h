@@ -29,7 +29,7 @@ struct CaseNames {
 /// The tasks of a case where they are at first. Nothing but a seating plan: no queues, no decisions.
 struct CaseSeats {
   CaseNames names;
-  sched::Cluster cluster;
+  sched::Cluster cluster{sched::MigCount::kSlices};  // as the cases count
 };
 
 /// @return error when the initial state of the case does not fit its own nodes.

@@ -8,10 +8,12 @@
 
 #include <cstdint>
 
+#include "model/interference.h"
+
 namespace stint {
 
-/// 99 of 100 measured jobs take at most so many times as long beside one neighbour: on a V100, the worst of the three.
-inline constexpr double kMostSlowedByNeighbour = 7.2;
+/// How many times as long a job takes beside one neighbour at most.
+inline constexpr double kMostSlowedByNeighbour = 1 + kMostSlowedPercent / 100.0;
 
 /// The same beside several. Pairs alone were measured: each further neighbour is taken to add as much as the first.
 constexpr double most_slowed(int64_t neighbours) { return 1 + (kMostSlowedByNeighbour - 1) * static_cast<double>(neighbours); }

@@ -33,6 +33,15 @@ TEST(JobOptions, NeighboursMayHoldCommas) {
       "anti_affinity":["app=a@node","app=b"],"required_topology":"rack","makes":"features"})"));
 }
 
+TEST(JobOptions, APartOfAGpuMaySayBesideWhomItBearsToBe) {
+  const auto request = job_request_json(
+      {{"--gpu-milli", {"250"}}, {"--shares-with", {"night"}}, {"--work-kind", {"bert"}}, {"--max-slowdown-percent", {"25"}}},
+      {});
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  EXPECT_EQ(*request, nlohmann::ordered_json::parse(
+                          R"({"gpu_milli":250,"shares_with":"night","work_kind":"bert","max_slowdown_percent":25})"));
+}
+
 TEST(JobOptions, WhatIsWrongIsNamedWithItsLine) {
   const auto error = [](std::string_view script) { return job_values_of_script(script, "job.sh").error().message; };
   EXPECT_THAT(error("#STINT --gpu 2"), HasSubstr("job.sh:1: '--gpu'"));

@@ -19,6 +19,7 @@ constexpr size_t kLongestName = 200;
 constexpr size_t kLongestImage = 500;
 constexpr size_t kMostTags = 64;
 constexpr size_t kMostWishes = 16;
+constexpr int32_t kMostSlowdown = 100'000;
 
 /// Whole seconds as an integer, which is exact; else as a decimal.
 Json seconds_of(Duration d) {
@@ -31,6 +32,8 @@ bool is_control_free(std::string_view text) {
 }
 
 bool is_name(std::string_view text) { return !text.empty() && text.size() <= kLongestName && is_control_free(text); }
+
+bool asks_for_part(const JobRequest& r) { return r.gpu_milli > 0 || r.gpu_memory.count() > 0; }
 
 /// Of places and neighbours.
 Status check_wishes(const JobRequest& r) {
@@ -46,6 +49,12 @@ Status check_wishes(const JobRequest& r) {
   for (const auto& [field, terms] : {std::pair("affinity", &r.affinity), std::pair("anti_affinity", &r.anti_affinity)})
     for (const std::string& term : *terms)
       if (const auto read = parse_neighbour(term); !read.ok()) return invalid("field '{}': {}", field, read.error().message);
+  for (const auto& [field, word] : {std::pair("shares_with", &r.shares_with), std::pair("work_kind", &r.work_kind)}) {
+    if (!word->empty() && !is_name(*word))
+      return invalid("field '{}' must have at most {} bytes and no control characters", field, kLongestName);
+    if (!word->empty() && !asks_for_part(r))
+      return invalid("field '{}' is of a part of a GPU: give 'gpu_milli' or 'gpu_memory'", field);
+  }
   if (!r.makes.empty() && !is_name(r.makes))
     return invalid("field 'makes' must have at most {} bytes and no control characters", kLongestName);
   if (!r.makes.empty() && r.array > 0)
@@ -96,6 +105,10 @@ Status check_numbers(const JobRequest& r) {
   if (!in(r.gpu_milli, 0, 999)) return invalid("field 'gpu_milli' must be from 1 to 999: thousandths of one GPU");
   if (!in(r.gpu_memory.count(), 0, kMostAmount) || !in(r.memory.count(), 0, kMostAmount) || !in(r.cpu_milli, 0, kMostAmount))
     return invalid("fields 'gpu_memory', 'memory' and 'cpu_milli' must not be below 0");
+  if (!in(r.max_slowdown_percent, -1, kMostSlowdown))
+    return invalid("field 'max_slowdown_percent' must be from 0 to {}", kMostSlowdown);
+  if (r.max_slowdown_percent >= 0 && !asks_for_part(r))
+    return invalid("field 'max_slowdown_percent' is of a part of a GPU: give 'gpu_milli' or 'gpu_memory'");
   if (!in(r.tasks, 1, kMostTasks)) return invalid("field 'tasks' must be from 1 to {}", kMostTasks);
   if (!in(r.min_tasks, 0, r.tasks)) return invalid("field 'min_tasks' must be from 1 to 'tasks'");
   if (!in(r.priority, 0, 1000)) return invalid("field 'priority' must be from 0 to 1000");
@@ -175,6 +188,9 @@ std::string to_json(const JobRequest& r) {
   put("gpu_milli", r.gpu_milli, none.gpu_milli);
   put("gpu_memory", r.gpu_memory.count(), none.gpu_memory.count());
   put("mig_profile", r.mig_profile, none.mig_profile);
+  put("shares_with", r.shares_with, none.shares_with);
+  put("work_kind", r.work_kind, none.work_kind);
+  put("max_slowdown_percent", r.max_slowdown_percent, none.max_slowdown_percent);
   put("gpu_models", r.gpu_models, none.gpu_models);
   put("cpu_milli", r.cpu_milli, none.cpu_milli);
   put("memory", r.memory.count(), none.memory.count());
@@ -264,6 +280,9 @@ Result<JobRequest> read_fields(simdjson::dom::element json, std::vector<std::str
   r.gpu_milli = small("gpu_milli", INT32_MAX, none.gpu_milli);
   r.gpu_memory = fields.size("gpu_memory", none.gpu_memory);
   r.mig_profile = fields.text("mig_profile");
+  r.shares_with = fields.text("shares_with");
+  r.work_kind = fields.text("work_kind");
+  r.max_slowdown_percent = small("max_slowdown_percent", INT32_MAX, none.max_slowdown_percent);
   r.gpu_models = fields.texts("gpu_models");
   r.cpu_milli = fields.integer("cpu_milli", 0, kMostAmount, none.cpu_milli);
   r.memory = fields.size("memory", none.memory);

@@ -37,9 +37,14 @@ struct JobRequest {
 
   // What each task needs. At most one of `gpus`, `gpu_milli`, `gpu_memory` and `mig_profile`.
   int32_t gpus = 0;
-  int32_t gpu_milli = 0;                ///< of one GPU, 1 … 999
-  Bytes gpu_memory;                     ///< of one GPU
-  std::string mig_profile;              ///< "1g.10gb"
+  int32_t gpu_milli = 0;    ///< of one GPU, 1 … 999
+  Bytes gpu_memory;         ///< of one GPU
+  std::string mig_profile;  ///< "1g.10gb"
+  // Of a part of a GPU (gpu_milli, gpu_memory): who else may be there.
+  std::string
+      shares_with;        ///< a word: jobs of the client with the same one alone; empty = of the client, or as the operator says
+  std::string work_kind;  ///< kind of work, by which the operator has measured who slows whom; empty = none
+  int32_t max_slowdown_percent = -1;    ///< it may take so much longer for its neighbours; −1 = any
   std::vector<std::string> gpu_models;  ///< any of these; empty = any
   int64_t cpu_milli = 0;
   Bytes memory;

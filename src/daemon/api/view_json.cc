@@ -95,9 +95,11 @@ Json to_json(const JobView& job) {
                {"per_hour", money_json(job.burn.per_hour())}};
   if (job.array > 0) json["array"] = array_json(job);
   if (job.deferrable) json["deferrable"] = true;
-  for (const auto& [name, text] : {std::pair("makes", &job.makes), std::pair("required_topology", &job.required_topology),
-                                   std::pair("preferred_topology", &job.preferred_topology)})
+  for (const auto& [name, text] :
+       {std::pair("makes", &job.makes), std::pair("shares_with", &job.shares_with), std::pair("work_kind", &job.work_kind),
+        std::pair("required_topology", &job.required_topology), std::pair("preferred_topology", &job.preferred_topology)})
     if (!text->empty()) json[name] = *text;
+  if (job.max_slowdown_percent) json["max_slowdown_percent"] = *job.max_slowdown_percent;
   for (const Label& label : job.labels)
     json["labels"][label.key] = label.value;
   if (!job.affinity.empty()) json["affinity"] = job.affinity;

@@ -60,10 +60,12 @@ Status Engine::Impl::apply_fleet(const std::string& json) {
   TRY_ASSIGN(FleetConfig next, parse_fleet_config(json, "fleet"));
   TRY(check_fleet(next));
   if (!scheduler) {
-    TRY_ASSIGN(const sched::Policy policy, sched::parse_policy(next.policy));
+    TRY_ASSIGN(sched::Policy policy, sched::parse_policy(next.policy));
+    policy.mig = next.mig;
     scheduler.emplace(policy);
   }
   fleet.policy = next.policy;
+  fleet.mig = next.mig;
   fleet.machines_come = next.machines_come;
   if (next.machines_come && !machines_come) {
     scheduler->expect_machines();
@@ -83,6 +85,7 @@ Status Engine::Impl::apply_fleet(const std::string& json) {
   }
   fleet.currency = next.currency;
   fleet.topology = std::move(next.topology);
+  fleet.interference = std::move(next.interference);
   for (const NodeId node : prices.repriced_by(next))
     costs.post_all_on(node);
   prices.set_rules(std::move(next.prices));

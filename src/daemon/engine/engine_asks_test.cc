@@ -215,6 +215,84 @@ TEST(EngineAsks, ATaskGetsSeveralMigDevicesOfOneMachine) {
   EXPECT_EQ(daemon.job(second).state, JobState::kRunning);
 }
 
+JobRequest part(std::string kind, int32_t most = -1, std::string word = "") {
+  JobRequest job = testing_job(0, Duration::hours(1));
+  job.gpu_milli = 200;
+  job.work_kind = std::move(kind);
+  job.max_slowdown_percent = most;
+  job.shares_with = std::move(word);
+  return job;
+}
+
+FleetConfig one_machine(std::vector<MeasuredPair> interference) {
+  FleetConfig fleet = testing_fleet(1);
+  fleet.interference = std::move(interference);
+  return fleet;
+}
+
+TEST(EngineAsks, APartOfAGpuIsNotPutBesideWhatSlowsItByMoreThanItAllows) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", one_machine({{"bert", "lm", 10}, {"bert", "resnet", 80}, {"resnet", "bert", 5}}));
+  daemon.submit(testing_job(7, Duration::hours(3)));
+  const int64_t bert = daemon.submit(part("bert", 25));
+  const int64_t resnet = daemon.submit(part("resnet"));
+  const int64_t lm = daemon.submit(part("lm"));
+  EXPECT_EQ(daemon.job(bert).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(bert).max_slowdown_percent, 25);
+  EXPECT_EQ(daemon.job(resnet).state, JobState::kWaiting);
+  EXPECT_EQ(daemon.job(lm).state, JobState::kRunning) << "10 percent is little enough";
+  EXPECT_THAT(*daemon.engine().why(resnet, [](int64_t) { return true; }),
+              HasSubstr("beside the jobs on them it would be slowed by more than it allows, or would slow one of them by more"));
+  daemon.restart();
+  EXPECT_EQ(daemon.job(resnet).state, JobState::kWaiting);
+  daemon.pass(Duration::minutes(61));
+  EXPECT_EQ(daemon.job(bert).state, JobState::kSucceeded);
+  EXPECT_EQ(daemon.job(resnet).state, JobState::kRunning);
+}
+
+TEST(EngineAsks, PartsOfAGpuKeepToThoseOfTheirWord) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", one_machine({}));
+  daemon.submit(testing_job(7, Duration::hours(3)));
+  const int64_t first = daemon.submit(part("", -1, "night"));
+  const int64_t second = daemon.submit(part("", -1, "night"));
+  const int64_t other = daemon.submit(part("", -1, "day"));
+  const int64_t none = daemon.submit(part(""));
+  JobRequest theirs = part("", -1, "night");
+  theirs.queue = "zoo";
+  const int64_t of_others = daemon.submit(theirs);
+  EXPECT_EQ(daemon.job(first).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(second).state, JobState::kRunning);
+  for (const int64_t apart : {other, none, of_others})
+    EXPECT_EQ(daemon.engine().explain(apart)->obstacle, sched::Obstacle::kOthersShares) << apart;
+}
+
+// Seven devices of one GPU are one GPU, as they are on the bill.
+TEST(EngineAsks, AQueuesLimitCountsAMigDeviceAsThePartOfItsGpuThatItIs) {
+  const auto fleet = parse_daemon_config(R"({"nodes":[{"name":"n0","gpu_model":"A100-80GB","gpus":2,"per_hour":"14",
+      "mig":{"1g.10gb":"14"}}],"queues":[{"name":"acme","limit_gpus":1}]})",
+                                         "cut GPUs");
+  ASSERT_TRUE(fleet.ok()) << fleet.error().message;
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", fleet->fleet);
+  JobRequest job = testing_job(0, Duration::hours(1), "acme");
+  job.mig_profile = "1g.10gb";
+  for (int i = 0; i < 8; ++i)
+    daemon.submit(job);
+  for (int64_t id = 1; id <= 7; ++id)
+    EXPECT_EQ(daemon.job(id).state, JobState::kRunning) << id;
+  EXPECT_EQ(daemon.engine().explain(8)->obstacle, sched::Obstacle::kQueueLimit);
+  EXPECT_EQ(daemon.engine().queues()[0].held_gpu_milli, 7 * 142);
+  daemon.restart();
+  EXPECT_EQ(daemon.engine().explain(8)->obstacle, sched::Obstacle::kQueueLimit);
+}
+
+TEST(EngineAsks, ALogFromBeforeGoesOnToCountMigDevicesBySlices) {
+  EXPECT_EQ(parse_fleet_config(R"({"policy":"stint","nodes":[],"queues":[{"name":"acme"}]})", "log")->mig,
+            sched::MigCount::kSlices);
+  EXPECT_EQ(parse_fleet_config(to_json(FleetConfig{.queues = {{.name = "acme"}}}), "log")->mig, sched::MigCount::kPart);
+}
+
 TEST(EngineAsks, WishesThatCannotBeReadAreRefused) {
   const auto error = [](auto change) {
     JobRequest job = testing_job(1, Duration::hours(1));
@@ -231,6 +309,11 @@ TEST(EngineAsks, WishesThatCannotBeReadAreRefused) {
                 r.mig_profile = "half";
               }),
               HasSubstr("field 'mig_profile': 'half' is not MIG profiles such as 2x1g.10gb"));
+  EXPECT_THAT(error([](JobRequest& r) { r.work_kind = "bert"; }), HasSubstr("field 'work_kind' is of a part of a GPU"));
+  EXPECT_THAT(error([](JobRequest& r) { r.max_slowdown_percent = 5; }), HasSubstr("field 'max_slowdown_percent' is of a part"));
+  EXPECT_THAT(error([](JobRequest& r) { r.max_slowdown_percent = 100'001; }), HasSubstr("from 0 to 100000"));
+  EXPECT_THAT(error([](JobRequest& r) { r.shares_with = "a\nb"; }), HasSubstr("field 'shares_with'"));
+  EXPECT_EQ(error([](JobRequest& r) { r = part("bert", 0, "night"); }), "");
   EXPECT_THAT(error([](JobRequest& r) { r.makes = "a\nb"; }), HasSubstr("field 'makes'"));
   EXPECT_THAT(error([](JobRequest& r) {
                 r.makes = "a";

@@ -29,15 +29,15 @@ struct EngineParts {
   template <typename A>
   static void of(A& a, JobRequest& v) {
     auto& [name, queue, user, tags, command, script, arguments, image, folder, environment, output_path, error_path, gpus,
-           gpu_milli, gpu_memory, mig_profile, gpu_models, cpu_milli, memory, node_labels, machines, labels, affinity,
-           anti_affinity, tasks, min_tasks, required_topology, preferred_topology, priority, preemptible, on_hold, time_limit,
-           expected, min_runtime, not_before, deadline, deferrable, retries, checkpoint, grace, after, makes, array, at_once,
-           study, rungs, simulated_duration] = v;
+           gpu_milli, gpu_memory, mig_profile, shares_with, work_kind, max_slowdown_percent, gpu_models, cpu_milli, memory,
+           node_labels, machines, labels, affinity, anti_affinity, tasks, min_tasks, required_topology, preferred_topology,
+           priority, preemptible, on_hold, time_limit, expected, min_runtime, not_before, deadline, deferrable, retries,
+           checkpoint, grace, after, makes, array, at_once, study, rungs, simulated_duration] = v;
     a(name, queue, user, tags, command, script, arguments, image, folder, environment, output_path, error_path, gpus, gpu_milli,
-      gpu_memory, mig_profile, gpu_models, cpu_milli, memory, node_labels, machines, labels, affinity, anti_affinity, tasks,
-      min_tasks, required_topology, preferred_topology, priority, preemptible, on_hold, time_limit, expected, min_runtime,
-      not_before, deadline, deferrable, retries, checkpoint, grace, after, makes, array, at_once, study, rungs,
-      simulated_duration);
+      gpu_memory, mig_profile, shares_with, work_kind, max_slowdown_percent, gpu_models, cpu_milli, memory, node_labels, machines,
+      labels, affinity, anti_affinity, tasks, min_tasks, required_topology, preferred_topology, priority, preemptible, on_hold,
+      time_limit, expected, min_runtime, not_before, deadline, deferrable, retries, checkpoint, grace, after, makes, array,
+      at_once, study, rungs, simulated_duration);
   }
   template <typename A>
   static void of(A& a, EndView& v) {

@@ -233,6 +233,9 @@ JobView Engine::Impl::view_of(const JobBook& job) const {
   if (r.deadline != sched::kNever) view.deadline = r.deadline;
   view.deferrable = r.deferrable;
   view.makes = r.makes;
+  view.shares_with = r.shares_with;
+  view.work_kind = r.work_kind;
+  if (r.max_slowdown_percent >= 0) view.max_slowdown_percent = r.max_slowdown_percent;
   view.required_topology = r.required_topology;
   view.preferred_topology = r.preferred_topology;
   view.labels = r.labels;

@@ -29,13 +29,26 @@ std::vector<sched::AffinityTerm> terms_of(const std::vector<std::string>& texts,
 
 }  // namespace
 
+/// Of a part of a GPU: who else may have parts of it. A word is its client's own.
+void JobAsks::put_neighbours(std::string_view client, const JobRequest& r, sched::Request& each) const {
+  if (!r.shares_with.empty())
+    each.shares_with = fmt::format("{}\n{}", client, r.shares_with);
+  else if (!s_.fleet.govern.share_across_clients)
+    each.shares_with = client;
+  each.work_kind = r.work_kind;
+  each.max_slowdown_percent = r.max_slowdown_percent;
+  if (r.max_slowdown_percent < 0) return;
+  for (const MeasuredPair& pair : s_.fleet.interference)
+    if (pair.work == r.work_kind) each.slowdowns.push_back({.beside = pair.beside, .percent = pair.slowdown_percent});
+}
+
 sched::Request JobAsks::request_of(std::string_view client, const JobRequest& r) const {
   sched::Request each;
   each.gpus = r.gpus;
   each.milli = r.gpu_milli;
   each.gpu_memory = r.gpu_memory;
   each.mig = mig_asks_of(r.mig_profile);
-  if (!s_.fleet.govern.share_across_clients && (r.gpu_milli > 0 || r.gpu_memory.count() > 0)) each.shares_with = client;
+  if (r.gpu_milli > 0 || r.gpu_memory.count() > 0) put_neighbours(client, r, each);
   each.cpu_milli = r.cpu_milli;
   each.memory = r.memory;
   each.gpu_models = r.gpu_models;

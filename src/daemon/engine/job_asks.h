@@ -30,6 +30,8 @@ class JobAsks {
   [[nodiscard]] sched::ProductId product_of(std::string_view client, const std::string& makes);
 
  private:
+  void put_neighbours(std::string_view client, const JobRequest& request, sched::Request& each) const;
+
   View s_;
   std::map<std::string, int64_t, std::less<>>& products_;  // EngineBooks::products
 };

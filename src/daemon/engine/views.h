@@ -141,7 +141,9 @@ struct JobView {
   std::optional<Instant> first_started, started, ended;  ///< started: the current or last run
   std::optional<Instant> deadline;
   bool deferrable = false;
-  std::string makes;  ///< what it leaves; empty = nothing that another could use
+  std::string makes;                            ///< what it leaves; empty = nothing that another could use
+  std::string shares_with, work_kind;           ///< of a part of a GPU
+  std::optional<int32_t> max_slowdown_percent;  ///< likewise; none = any
   std::string required_topology, preferred_topology;
   std::vector<Label> labels;                         ///< of its tasks
   std::vector<std::string> affinity, anti_affinity;  ///< as asked for: "app=cache@rack"

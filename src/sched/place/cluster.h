@@ -38,9 +38,11 @@
 #include "model/mig.h"
 #include "sched/decision.h"
 #include "sched/place/affinity.h"
+#include "sched/place/interference.h"
 #include "sched/place/mig_fit.h"
 #include "sched/place/node_table.h"
 #include "sched/place/topology.h"
+#include "sched/policy.h"
 #include "sched/request.h"
 #include "sched/room.h"
 
@@ -84,6 +86,7 @@ enum class Misfit : uint8_t {
   kGpus,  ///< too few GPUs free, or none with that share or MIG instance free
   kAffinity,
   kOthersShares,  ///< a GPU has enough left, but parts of it are another's (Request::shares_with)
+  kSlowed,        ///< likewise, but it or who is there would be slowed by more than it allows (Request::max_slowdown_percent)
 };
 
 /// What a request counts in queues and totals.
@@ -96,6 +99,10 @@ struct Amounts {
 
 class Cluster {
  public:
+  /// @param mig  how amounts() counts MIG instances
+  explicit Cluster(MigCount mig) : mig_count_(mig) {}
+  Cluster() = default;
+
   // Set-up, also while running; not inside a trial.
   /// It gets the lowest id of those that were removed, else the next.
   NodeId add_node(const NodeSpec& node);
@@ -115,9 +122,11 @@ class Cluster {
   [[nodiscard]] std::optional<NodeId> find_node(std::string_view name) const;  ///< linear
   [[nodiscard]] size_t request_count() const { return requests_.size(); }
   [[nodiscard]] const Request& request(RequestId r) const { return requests_[r.index()]; }
-  /// A fraction counts its share, a GPU-memory request its share of the cluster's smallest GPU, a MIG instance as many GPUs
-  /// as it has compute slices in its name ("2g.20gb": 2).
+  /// A fraction counts its share, a GPU-memory request its share of the cluster's smallest GPU, MIG instances as
+  /// counted_milli() says.
   [[nodiscard]] Amounts amounts(RequestId r) const;
+  /// What a MIG instance counts; of models that have the profile, and cut it differently, the largest part.
+  [[nodiscard]] int64_t counted_milli(std::string_view profile) const;
   /// Bit n of word n/64: request `r` could run on node n if it were empty. One bit per node, words complete.
   [[nodiscard]] std::span<const uint64_t> eligible(RequestId r) const { return facts_[r.index()].eligible; }
   [[nodiscard]] bool is_eligible(RequestId r, NodeId n) const {
@@ -146,9 +155,10 @@ class Cluster {
   /// Whole GPUs: the lowest free ones.
   [[nodiscard]] std::optional<Place> fit(RequestId r, NodeId n, Room room, SharedGpu shared = SharedGpu::kPack) const;
   [[nodiscard]] Misfit why_not(RequestId r, NodeId n, Room room) const;
-  /// A part of these GPUs may be given to `r`: all parts that are held there are of those it shares with.
+  /// A part of these GPUs may be given to `r`: all parts that are held there are of those it shares with, and none is slowed too much.
   [[nodiscard]] bool may_share(RequestId r, NodeId n, uint64_t gpus, Room room) const {
-    return (others_shares(facts_[r.index()], n, room) & gpus) == 0;
+    const Facts& facts = facts_[r.index()];
+    return ((others_shares(facts, n, room) | slowed_gpus(facts, n, room)) & gpus) == 0;
   }
   /// No more tasks with request `r` than this fit on `n` together; it may be fewer, and wanted neighbours are not looked at.
   [[nodiscard]] int64_t most_that_fit(RequestId r, NodeId n, Room room) const;
@@ -184,7 +194,9 @@ class Cluster {
     int32_t gpus = 0;
     int32_t milli = 0;
     int64_t gpu_memory = 0;
-    int32_t sharer = -1;  ///< into sharers_; −1 = asks for no part of a GPU
+    int64_t mig_milli = 0;  ///< what its instances count
+    int32_t sharer = -1;    ///< into sharers_; −1 = asks for no part of a GPU
+    InterferenceFacts interference;
     bool plain = true;
     std::vector<MigWant> mig;
     std::vector<int> instance_of;  ///< by geometry: index of the one instance wanted; −1 = none; empty = not one instance
@@ -207,6 +219,8 @@ class Cluster {
   [[nodiscard]] NodeRecord record_of(const NodeSpec& node);
   [[nodiscard]] int32_t share_on(const Facts& facts, NodeId n) const;
   [[nodiscard]] uint64_t others_shares(const Facts& facts, NodeId n, Room room) const;
+  [[nodiscard]] uint64_t slowed_gpus(const Facts& facts, NodeId n, Room room) const;
+  [[nodiscard]] bool is_slowed(const Facts& facts, NodeId n, uint64_t gpu, Room room) const;
   [[nodiscard]] Misfit check(const Facts& facts, NodeId n, Room room, SharedGpu shared, Place& place) const;
   [[nodiscard]] int dynamic_profile(const Facts& facts, NodeId n) const;
   [[nodiscard]] std::array<uint64_t, 2> whole_for_mig(NodeId n) const;
@@ -229,6 +243,7 @@ class Cluster {
   size_t open_trials_ = 0;
 
   // Read when something is added, or by tasks that need it.
+  MigCount mig_count_ = MigCount::kPart;
   std::vector<NodeSpec> nodes_;
   int64_t smallest_gpu_memory_ = 0;         // bytes; 0 = none known
   std::vector<std::vector<Label>> labels_;  // per node, with "node"
@@ -237,8 +252,9 @@ class Cluster {
   std::vector<std::string> models_;                      // interned GPU models
   std::vector<std::string> profiles_;                    // interned MIG profile names
   std::vector<std::string> sharers_;                     // interned Request::shares_with of requests for parts
-  std::vector<MigNode> mig_;                             // per node
-  std::vector<NodeId> removed_;                          // ids of no node; descending
+  InterferenceBook interference_;
+  std::vector<MigNode> mig_;     // per node
+  std::vector<NodeId> removed_;  // ids of no node; descending
   AffinityBook affinity_;
   std::deque<Domains> domains_;  // references stay
 };

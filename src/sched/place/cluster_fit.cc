@@ -72,6 +72,43 @@ uint64_t Cluster::others_shares(const Facts& facts, NodeId n, Room room) const {
   return theirs;
 }
 
+/// Likewise for each GPU where it, or one that holds a part, would be slowed by more than it bears.
+uint64_t Cluster::slowed_gpus(const Facts& facts, NodeId n, Room room) const {
+  uint64_t slowed = 0;
+  if (facts.sharer < 0 || !interference_.any_bounds()) return slowed;
+  uint64_t seen = 0;
+  for_each_on(n, [&](TaskId t) {
+    const Task& task = tasks_[t.index()];
+    if (task.place.milli == 0 || (seen & task.place.gpus) != 0 || !(task.holds(Room::kComing) || task.holds(room))) return;
+    seen |= task.place.gpus;
+    if (is_slowed(facts, n, task.place.gpus, room)) slowed |= task.place.gpus;
+  });
+  return slowed;
+}
+
+/// @param gpu  one bit. Each neighbour adds what it was measured to add alone.
+bool Cluster::is_slowed(const Facts& facts, NodeId n, uint64_t gpu, Room room) const {
+  const auto each_there = [&](auto&& visit) {
+    for_each_on(n, [&](TaskId t) {
+      const Task& task = tasks_[t.index()];
+      if (task.place.milli > 0 && task.place.gpus == gpu && (task.holds(Room::kComing) || task.holds(room)))
+        visit(t, facts_[task.request.index()].interference);
+    });
+  };
+  int64_t own = 0;
+  bool slowed = false;
+  each_there([&](TaskId t, const InterferenceFacts& there) {
+    own += facts.interference.percent_beside(there.work);
+    if (there.most < 0) return;
+    int64_t theirs = there.percent_beside(facts.interference.work);
+    each_there([&](TaskId other, const InterferenceFacts& beside) {
+      if (other != t) theirs += there.percent_beside(beside.work);
+    });
+    slowed |= theirs > there.most;
+  });
+  return slowed || (facts.interference.most >= 0 && own > facts.interference.most);
+}
+
 Misfit Cluster::check(const Facts& facts, NodeId n, Room room, SharedGpu shared, Place& place) const {
   const NodeRecord& then = coming_[n];
   const NodeRecord& now = room == Room::kFree ? free_[n] : then;
@@ -97,17 +134,18 @@ Misfit Cluster::check(const Facts& facts, NodeId n, Room room, SharedGpu shared,
   } else if (facts.milli > 0 || facts.gpu_memory > 0) {
     const int32_t share = share_on(facts, n);
     const uint64_t theirs = others_shares(facts, n, room);
+    const uint64_t slowed = slowed_gpus(facts, n, room);
     int best = -1;
-    bool kept_apart = false;
+    Misfit why = Misfit::kGpus;
     for (int g = 0; g < then.gpus; ++g) {
       if (free_of(g) < share) continue;
-      if ((theirs >> g & 1) != 0) {
-        kept_apart = true;
+      if (((theirs | slowed) >> g & 1) != 0) {
+        if (why != Misfit::kSlowed) why = (theirs >> g & 1) != 0 ? Misfit::kOthersShares : Misfit::kSlowed;
         continue;
       }
       if (best < 0 || (shared == SharedGpu::kPack ? free_of(g) < free_of(best) : free_of(g) > free_of(best))) best = g;
     }
-    if (best < 0) return kept_apart ? Misfit::kOthersShares : Misfit::kGpus;
+    if (best < 0) return why;
     place.gpus = uint64_t{1} << best;
     place.milli = share == kMilli ? 0 : share;
   }

@@ -39,6 +39,8 @@ uint64_t hash_of(const Request& r) {
   for (const Label& label : r.labels)
     mix_text(label.key), mix_text(label.value);
   if (!r.shares_with.empty()) mix_text(r.shares_with);
+  if (!r.work_kind.empty()) mix_text(r.work_kind);
+  if (r.max_slowdown_percent >= 0) mix(static_cast<uint64_t>(r.max_slowdown_percent));
   return h;
 }
 
@@ -136,9 +138,13 @@ RequestId Cluster::intern(const Request& request) {
   facts.milli = request.milli;
   facts.gpu_memory = request.gpu_memory.count();
   for (const MigAsk& ask : request.mig)
-    if (ask.count > 0) facts.mig.push_back({intern_profile(ask.profile), ask.count});
+    if (ask.count > 0) {
+      facts.mig.push_back({intern_profile(ask.profile), ask.count});
+      facts.mig_milli += ask.count * counted_milli(ask.profile);
+    }
   find_instances(facts);
   if (facts.milli > 0 || facts.gpu_memory > 0) facts.sharer = intern_sharer(request.shares_with);
+  if (facts.sharer >= 0) facts.interference = interference_.facts_of(request);
   const size_t terms_before = affinity_.term_count();
   facts.affinity = affinity_.facts_of(request, labels_);
   facts.plain = facts.mig.empty() && facts.affinity.empty();
@@ -202,11 +208,18 @@ std::optional<NodeId> Cluster::find_node(std::string_view name) const {
   return std::nullopt;
 }
 
+int64_t Cluster::counted_milli(std::string_view profile) const {
+  if (mig_count_ == MigCount::kSlices) return slices_in(profile) * kMilli;
+  int64_t most = 0;
+  for (const MigGeometry& geometry : mig_geometries())
+    if (geometry.find_profile(profile) != nullptr) most = std::max(most, compute_milli(geometry.gpu_model, profile));
+  return most > 0 ? most : compute_milli("", profile);
+}
+
 Amounts Cluster::amounts(RequestId r) const {
   const Facts& facts = facts_[r.index()];
   Amounts out{int64_t{facts.gpus} * kMilli + facts.milli, facts.cpu_milli, facts.memory_bytes};
-  for (const MigWant& want : facts.mig)
-    out.gpu_milli += slices_in(profiles_[static_cast<size_t>(want.profile)]) * want.count * kMilli;
+  out.gpu_milli += facts.mig_milli;
   if (facts.gpu_memory > 0) {
     if (smallest_gpu_memory_ > 0) out.gpu_milli += (facts.gpu_memory * kMilli + smallest_gpu_memory_ - 1) / smallest_gpu_memory_;
   }

@@ -181,7 +181,10 @@ TEST(Cluster, StaticMigInstancesAreCounted) {
   b.cluster.leave(both);
   EXPECT_TRUE(b.nominate(b.task(slice("1g.5gb")), 0));
   EXPECT_TRUE(b.run(b.task(slice("3g.20gb")), 0));
-  EXPECT_EQ(b.cluster.amounts(b.cluster.intern(slice("3g.20gb", 2))).gpu_milli, 6000);
+  EXPECT_EQ(b.cluster.amounts(b.cluster.intern(slice("3g.20gb", 2))).gpu_milli, 2 * 428) << "of seven slices";
+  EXPECT_EQ(b.cluster.amounts(b.cluster.intern(slice("1g.6gb"))).gpu_milli, 250) << "of the four of an A30";
+  Cluster by_slices(MigCount::kSlices);
+  EXPECT_EQ(by_slices.amounts(by_slices.intern(slice("3g.20gb", 2))).gpu_milli, 6000);
 }
 
 TEST(Cluster, AGpuIsCutOrWholeNeverBoth) {
@@ -414,6 +417,46 @@ TEST(Cluster, APartIsTheirsUntilTheyHaveLeft) {
   EXPECT_FALSE(b.cluster.fit(b.cluster.intern(part_of(300, "acme")), NodeId(0), Room::kFree)) << "zoo's part is coming";
   b.cluster.gone(old, TaskState::kDone);
   EXPECT_TRUE(b.cluster.can_run_nominated(next));
+}
+
+Request measured(std::string kind, int most = -1, std::vector<Slowdown> slowdowns = {}) {
+  Request r = fraction(100);
+  r.work_kind = std::move(kind);
+  r.max_slowdown_percent = most;
+  r.slowdowns = std::move(slowdowns);
+  return r;
+}
+
+TEST(Cluster, APartOfAGpuGoesWhereNobodyIsSlowedByMoreThanItBears) {
+  Bench b;
+  b.cluster.add_node(machine("n", 1));
+  const Request bert = measured("bert", 50, {{"resnet", 40}, {"lm", 10}});
+  const auto why_not = [&](const Request& r) { return b.cluster.why_not(b.cluster.intern(r), NodeId(0), Room::kFree); };
+  ASSERT_TRUE(b.run(b.task(bert), 0));
+  EXPECT_EQ(why_not(measured("")), Misfit::kSlowed) << "what was not measured may slow it more than seven times";
+  EXPECT_EQ(why_not(measured("bert")), Misfit::kSlowed);
+  const TaskId resnet = b.task(measured("resnet"));
+  ASSERT_TRUE(b.run(resnet, 0));
+  EXPECT_EQ(why_not(measured("resnet")), Misfit::kSlowed) << "40 and 40 percent";
+  EXPECT_FALSE(b.cluster.may_share(b.cluster.intern(measured("resnet")), NodeId(0), 1, Room::kFree));
+  ASSERT_TRUE(b.run(b.task(measured("lm")), 0)) << "40 and 10 percent";
+  EXPECT_EQ(why_not(measured("lm")), Misfit::kSlowed);
+  EXPECT_EQ(why_not(measured("tiny", 60, {{"bert", 20}, {"resnet", 20}, {"lm", 20}})), Misfit::kSlowed) << "bert is slowed";
+  b.cluster.leave(resnet);
+  EXPECT_EQ(why_not(measured("lm")), Misfit::kSlowed) << "it is still there";
+  EXPECT_EQ(b.cluster.why_not(b.cluster.intern(measured("lm")), NodeId(0), Room::kComing), Misfit::kFits);
+  b.cluster.gone(resnet, TaskState::kDone);
+  EXPECT_EQ(why_not(measured("lm")), Misfit::kFits);
+  EXPECT_EQ(why_not(measured("lm", 5, {{"bert", 3}, {"lm", 3}})), Misfit::kSlowed) << "it bears 5 percent";
+  EXPECT_EQ(why_not(measured("lm", 6, {{"bert", 3}, {"lm", 3}})), Misfit::kFits);
+  EXPECT_EQ(why_not(whole(1)), Misfit::kGpus);
+}
+
+TEST(Cluster, WithoutBoundsNobodyIsKeptApart) {
+  Bench b;
+  b.cluster.add_node(machine("n", 1));
+  ASSERT_TRUE(b.run(b.task(measured("bert")), 0));
+  EXPECT_TRUE(b.run(b.task(measured("resnet")), 0));
 }
 
 TEST(Cluster, MigInstancesOfOneGpuMayBeAnybodys) {

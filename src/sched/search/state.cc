@@ -1,7 +1,6 @@
 #include "sched/search/state.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/check.h"
 
@@ -9,15 +8,12 @@ namespace stint::sched {
 namespace {
 
 /// What a node has, as queues count it: a node whose GPUs are given out as MIG instances has their compute slices.
-Amounts capacity(const NodeSpec& node) {
+Amounts capacity(const Cluster& cluster, const NodeSpec& node) {
   Amounts all{0, node.cpu_milli, node.memory.count()};
   if (node.whole_gpus) all.gpu_milli = int64_t{node.gpus} * kMilli;
   if (node.whole_gpus) return all;
-  for (const MigAsk& instance : node.static_mig) {
-    int64_t slices = 0;
-    std::from_chars(instance.profile.data(), instance.profile.data() + instance.profile.size(), slices);
-    all.gpu_milli += slices * instance.count * kMilli;
-  }
+  for (const MigAsk& instance : node.static_mig)
+    all.gpu_milli += cluster.counted_milli(instance.profile) * instance.count;
   return all;
 }
 
@@ -63,7 +59,7 @@ void State::divide_shares() {
     queues_.set_request(QueueId(static_cast<uint32_t>(q)), requests[q]);
   Amounts total;
   for (uint32_t n = 0; n < cluster_.node_count(); ++n)
-    add_amounts(total, capacity(cluster_.node(NodeId(n))));
+    add_amounts(total, capacity(cluster_, cluster_.node(NodeId(n))));
   queues_.divide(total);
 }
 
