@@ -3,7 +3,7 @@ import { get, getRaw } from "./api.js";
 import { isArray, jobsOf, standing } from "./arrays.js";
 import { choice, curve } from "./chart.js";
 import { empty, fill, h, scroll, state, table } from "./dom.js";
-import { amount, count, fullTime, gpuWords, money, oneDecimal, percent, sentences, since, span, when } from "./format.js";
+import { amount, count, fullTime, gpuWords, money, oneDecimal, percent, sentences, since, span, things, when } from "./format.js";
 import { actions, places, ranges } from "./jobs.js";
 import { live, may } from "./live.js";
 
@@ -13,6 +13,15 @@ const AGAIN_MS = 20_000;
 const STREAMS = { both: "Both", output: "Output", error: "Errors" };
 const WAITS = ["waiting", "on-hold", "needs-approval"];
 const WENT_WRONG = ["failed", "time-limit", "dependency-failed"];
+
+/// "trainers: 4 tasks of 8 GPUs, all in one rack; loaders: 2 tasks of 0 GPUs".
+const groupsText = (groups) => groups.map((g) => [
+  `${g.name}${g.within ? ` within ${g.within}` : ""}`,
+  g.tasks && `: ${things(g.tasks, "task")} of ${g.gpu_part || gpuWords(g.gpu_milli)}${g.gpu_models.length ? ` (${g.gpu_models.join(" or ")})` : ""}`,
+  g.tasks && g.min_tasks < g.tasks && `, at least ${g.min_tasks} of them`,
+  g.required_topology && `, all in one ${g.required_topology}`,
+  g.preferred_topology && `, if it fits in one ${g.preferred_topology}`,
+].filter(Boolean).join("")).join("; ");
 
 export function mount(main, [id]) {
   let job = null;
@@ -75,6 +84,7 @@ export function mount(main, [id]) {
       shown.affinity && fact("Only beside", shown.affinity.join(", ")),
       shown.anti_affinity && fact("Never beside", shown.anti_affinity.join(", ")),
       shown.labels && fact("Labels", Object.entries(shown.labels).map(([k, v]) => `${k}=${v}`).join(", ")),
+      shown.groups && fact("Groups", groupsText(shown.groups)),
       shown.shares_with && fact("Shares a GPU with", shown.shares_with),
       shown.work_kind && fact("Kind of work", shown.work_kind),
       shown.max_slowdown_percent !== undefined && fact("Slowed by neighbours", `${shown.max_slowdown_percent} % at most`),

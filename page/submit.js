@@ -77,7 +77,7 @@ export function mount(main) {
     const models = [...new Set(board.nodes.filter((n) => n.gpus > 0).map((n) => n.gpu_model))].sort();
     const field = (id, label, input, help) => h("div", { class: "field" }, h("label", { for: id }, label), input, help && h("p", { class: "soft", id: `${id}-help` }, help));
     const text = (id, value, more = {}) => h("input", { type: "text", id, autocomplete: "off", spellcheck: "false", props: { value: value ?? "" }, ...more });
-    const whole = base.gpus ?? (base.gpu_milli || base.gpu_memory || base.mig_profile ? 0 : 1);
+    const whole = base.gpus ?? (base.gpu_milli || base.gpu_memory || base.mig_profile || base.groups ? 0 : 1);
     const inputs = {
       queue: h("select", { id: "queue", required: true, props: { value: base.queue ?? board.queues.find((q) => !board.queues.some((o) => o.parent === q.path))?.path ?? "" } },
         board.queues.map((q) => h("option", { value: q.path }, q.path))),

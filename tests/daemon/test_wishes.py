@@ -60,6 +60,41 @@ class Wishes(DaemonCase):
             d.stint("cancel", each)
             self.await_state(each, "cancelled")
 
+    def test_tasks_of_a_gang_may_differ(self):
+        d = self.daemon
+        job = self.submit("--group", "trainers:tasks=2,gpus=8,required_topology=rack", "--group", "judge:gpus=2", "--", "train")
+        shown = self.await_state(job, "running")
+        self.assertEqual([(t["node"] in ("n0", "n1"), len(t["gpus"])) for t in shown["placed"]], [(True, 8), (True, 8), (False, 2)])
+        self.assertIn("trainers: 2 tasks of 8 GPUs, all in one rack", d.stint("show", job).stdout)
+        self.assertEqual(d.ask("GET", f"/v1/jobs/{job}/request")["groups"],
+                         [{"name": "trainers", "gpus": 8, "tasks": 2, "required_topology": "rack"}, {"name": "judge", "gpus": 2}])
+        file = pathlib.Path(self.folder) / "stages.json"
+        file.write_text(json.dumps({"queue": "acme", "jobs": [{"name": "a", "command": ["a"], "on_hold": True,
+                                                               "groups": [{"name": "x", "tasks": 3}, {"name": "y"}]}]}))
+        stage = d.json("pipeline", "submit", str(file))["jobs"][0]["id"]
+        self.assertEqual(d.json("show", stage)["tasks"], 4)
+        refused = d.stint("submit", "--queue", "acme", "--gpus", "1", "--group", "a:gpus=1", "--", "train", check=False)
+        self.assertIn("field 'gpus'", refused.stderr)
+        for each in (job, stage):
+            d.stint("cancel", each)
+            self.await_state(each, "cancelled")
+
+    def test_neighbours_on_a_gpu_are_kept_apart_as_the_job_says(self):
+        d = self.daemon
+        part = ["--gpu-milli", "300", "--work-kind", "bert", "--max-slowdown-percent", "20"]
+        bert = self.submit(*part, "--", "train")
+        first = self.await_state(bert, "running")["placed"][0]
+        other = self.submit("--gpu-milli", "300", "--work-kind", "resnet", "--", "train")
+        second = self.await_state(other, "running")["placed"][0]
+        self.assertNotEqual((first["node"], first["gpus"]), (second["node"], second["gpus"]))
+        self.assertEqual((d.json("show", bert)["work_kind"], d.json("show", bert)["max_slowdown_percent"]), ("bert", 20))
+        self.assertIn("20 % longer", d.stint("show", bert).stdout)
+        refused = d.stint("submit", "--queue", "acme", "--gpus", "1", "--work-kind", "bert", "--", "train", check=False)
+        self.assertIn("'work_kind'", refused.stderr)
+        for each in (bert, other):
+            d.stint("cancel", each)
+            self.await_state(each, "cancelled")
+
     def test_racks_and_neighbours_decide_where_tasks_stand(self):
         d = self.daemon
         gang = self.submit("--gpus", "8", "--tasks", "2", "--required-topology", "rack", "--", "train")

@@ -39,6 +39,9 @@ constexpr std::array kFlags = {
     JobFlag{"--label", "labels", K::kPairs, "KEY=VALUE by which neighbours know its tasks; repeatable"},
     JobFlag{"--affinity", "affinity", K::kTextList, "only where a task with these labels is: app=cache@rack; repeatable"},
     JobFlag{"--anti-affinity", "anti_affinity", K::kTextList, "only where none is, and none comes: app=train@node; repeatable"},
+    JobFlag{
+        "--group", "groups", K::kGroups,
+        "of a gang whose tasks differ: NAME:FIELD=VALUE,… such as trainers:tasks=4,gpus=8,required_topology=rack; repeatable"},
     JobFlag{"--tasks", "tasks", K::kInteger, "tasks that start together"},
     JobFlag{"--min-tasks", "min_tasks", K::kInteger, "fewer never run"},
     JobFlag{"--required-topology", "required_topology", K::kText,
@@ -102,6 +105,40 @@ Status put_pairs(const JobFlag& flag, const std::vector<std::string>& values, Js
   return {};
 }
 
+/// A part of the text as the field's JSON.
+Status put_in_group(std::string_view part, Json& group) {
+  const size_t equals = part.find('=');
+  const std::string_view field = trim(part.substr(0, equals));
+  const std::string_view value = equals == std::string_view::npos ? std::string_view() : trim(part.substr(equals + 1));
+  if (field.empty() || value.empty()) return invalid("--group: '{}': give FIELD=VALUE, such as gpus=8", excerpt(part));
+  constexpr std::string_view kLabel = "node_labels.";
+  constexpr std::array<std::string_view, 6> kCounts = {"tasks",     "min_tasks", "gpus",
+                                                       "gpu_milli", "cpu_milli", "max_slowdown_percent"};
+  if (field.starts_with(kLabel))
+    group["node_labels"][std::string(field.substr(kLabel.size()))] = value;
+  else if (field == "gpu_models")
+    for (const std::string_view model : split(value, '|'))
+      group["gpu_models"].push_back(trim(model));
+  else if (const auto number = parse_int(value); number && std::ranges::find(kCounts, field) != kCounts.end())
+    group[std::string(field)] = *number;
+  else
+    group[std::string(field)] = value;
+  return {};
+}
+
+Status put_groups(const std::vector<std::string>& values, Json& field) {
+  field = Json::array();
+  for (const std::string& value : values) {
+    const size_t colon = value.find(':');
+    Json group = {{"name", trim(std::string_view(value).substr(0, colon))}};
+    if (colon != std::string::npos)
+      for (const std::string_view part : split(std::string_view(value).substr(colon + 1), ','))
+        TRY(put_in_group(part, group));
+    field.push_back(std::move(group));
+  }
+  return {};
+}
+
 Status put(const JobFlag& flag, const std::vector<std::string>& values, Json& request) {
   Json& field = request[std::string(flag.field)];
   switch (flag.kind) {
@@ -109,6 +146,7 @@ Status put(const JobFlag& flag, const std::vector<std::string>& values, Json& re
     case K::kFalse: field = false; return {};
     case K::kPairs: return put_pairs(flag, values, field);
     case K::kTexts: put_list(values, field); return {};
+    case K::kGroups: return put_groups(values, field);
     case K::kTextList: field = values; return {};
     case K::kText: field = values.back(); return {};
     case K::kInteger: {

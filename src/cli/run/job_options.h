@@ -21,6 +21,7 @@ enum class JobFlagKind {
   kPairs,     ///< KEY=VALUE, repeatable
   kTexts,     ///< repeatable, or with commas
   kTextList,  ///< repeatable, each as it stands
+  kGroups,    ///< NAME:FIELD=VALUE,…, repeatable
 };
 
 struct JobFlag {

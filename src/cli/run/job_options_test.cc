@@ -42,6 +42,19 @@ TEST(JobOptions, APartOfAGpuMaySayBesideWhomItBearsToBe) {
                           R"({"gpu_milli":250,"shares_with":"night","work_kind":"bert","max_slowdown_percent":25})"));
 }
 
+TEST(JobOptions, GroupsOfAGangAreFieldsBehindAName) {
+  const auto request =
+      job_request_json({{"--group",
+                         {"trainers:tasks=4, gpus=8,gpu_models=H100-80GB|A100-80GB,required_topology=rack,node_labels.disk=fast",
+                          "loaders:within=12,cpu_milli=16000,memory=64GiB", "all"}}},
+                       {});
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  EXPECT_EQ(*request, nlohmann::ordered_json::parse(R"({"groups":[
+      {"name":"trainers","tasks":4,"gpus":8,"gpu_models":["H100-80GB","A100-80GB"],"required_topology":"rack",
+       "node_labels":{"disk":"fast"}},{"name":"loaders","within":"12","cpu_milli":16000,"memory":"64GiB"},{"name":"all"}]})"));
+  EXPECT_THAT(job_request_json({{"--group", {"a:gpus"}}}, {}).error().message, HasSubstr("--group: 'gpus': give FIELD=VALUE"));
+}
+
 TEST(JobOptions, WhatIsWrongIsNamedWithItsLine) {
   const auto error = [](std::string_view script) { return job_values_of_script(script, "job.sh").error().message; };
   EXPECT_THAT(error("#STINT --gpu 2"), HasSubstr("job.sh:1: '--gpu'"));

@@ -41,6 +41,22 @@ std::string asked_of(const Json& job) {
   return part.empty() ? gpu_count(job["gpu_milli"].get<int64_t>()) : part;
 }
 
+/// "trainers: 4 tasks of 8 GPUs, H100-80GB, all in one rack".
+std::string group_text(const Json& group) {
+  std::string text = text_of(group["name"]);
+  const auto field = [&](const char* name) { return group.contains(name) ? text_of(group[name]) : std::string(); };
+  if (const std::string within = field("within"); !within.empty()) text += " within " + within;
+  if (group.contains("tasks")) {
+    text += fmt::format(": {} of {}", counted(group["tasks"].get<int64_t>(), "task"), asked_of(group));
+    for (const Json& model : group["gpu_models"])
+      text += fmt::format("{}{}", &model == &group["gpu_models"].front() ? ", " : " or ", text_of(model));
+    if (group["min_tasks"] != group["tasks"]) text += fmt::format(", at least {} of them", text_of(group["min_tasks"]));
+  }
+  if (const std::string level = field("required_topology"); !level.empty()) text += ", all in one " + level;
+  if (const std::string level = field("preferred_topology"); !level.empty()) text += ", if it fits in one " + level;
+  return text;
+}
+
 /// A time in a sentence.
 std::string utc_of(const Json& time) { return time.is_null() ? "" : time_of(time) + " UTC"; }
 
@@ -156,6 +172,10 @@ std::string job_text(const Json& job) {
   line(is_array(job) ? "still wants" : "asks for",
        fmt::format("{} in {}, priority {}", asked_of(job),
                    counted(job["tasks"].get<int64_t>(), "task") + (is_array(job) ? " each" : ""), text_of(job["priority"])));
+  for (const Json& group : job.value("groups", Json::array()))
+    line("group", group_text(group));
+  if (job.contains("max_slowdown_percent"))
+    line("bears", fmt::format("{} % longer for its neighbours on the GPU", text_of(job["max_slowdown_percent"])));
   line("reason", text_of(job["reason"]));
   if (job.contains("approval")) {
     const Json& approval = job["approval"];

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "daemon/api/job_groups.h"
 #include "daemon/api/job_request_fields.h"
 #include "daemon/json_fields.h"
 #include "daemon/json_values.h"
@@ -157,10 +158,28 @@ Result<sched::AffinityTerm> parse_neighbour(std::string_view text) {
 
 Status check_request(const JobRequest& request) {
   TRY(check_texts(request));
+  TRY(check_groups(request));
+  for (const JobGroup& group : request.groups) {
+    if (!is_name(group.name)) return invalid("field 'groups': each needs a 'name' of at most {} bytes", kLongestName);
+    Status needs = check_wishes(group.each);
+    if (needs.ok()) needs = check_numbers(group.each);
+    if (!needs.ok()) return invalid("group '{}': {}", excerpt(group.name), needs.error().message);
+  }
   return check_numbers(request);
 }
 
-std::string to_json(const JobRequest& r) {
+namespace {
+
+Json object_of(const JobRequest& r);
+
+Json group_object(const JobGroup& group) {
+  Json json = {{"name", group.name}};
+  if (!group.within.empty()) json["within"] = group.within;
+  json.update(object_of(group.each));
+  return json;
+}
+
+Json object_of(const JobRequest& r) {
   const JobRequest none;
   Json json = Json::object();
   const auto put = [&](const char* name, const auto& value, const auto& fallback) {
@@ -201,8 +220,10 @@ std::string to_json(const JobRequest& r) {
     json["labels"][label.key] = label.value;
   put("affinity", r.affinity, none.affinity);
   put("anti_affinity", r.anti_affinity, none.anti_affinity);
-  put("tasks", r.tasks, none.tasks);
-  put("min_tasks", r.min_tasks, none.min_tasks);
+  for (const JobGroup& group : r.groups)
+    json["groups"].push_back(group_object(group));
+  if (r.groups.empty()) put("tasks", r.tasks, none.tasks);
+  if (r.groups.empty()) put("min_tasks", r.min_tasks, none.min_tasks);
   put("required_topology", r.required_topology, none.required_topology);
   put("preferred_topology", r.preferred_topology, none.preferred_topology);
   put("priority", r.priority, none.priority);
@@ -228,8 +249,12 @@ std::string to_json(const JobRequest& r) {
   put("rung_last", r.rungs.most, none.rungs.most);
   put("rung_reduction", r.rungs.reduction, none.rungs.reduction);
   put_duration("simulated_duration", r.simulated_duration, none.simulated_duration);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return json;
 }
+
+}  // namespace
+
+std::string to_json(const JobRequest& r) { return object_of(r).dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 namespace {
 
@@ -255,14 +280,51 @@ std::vector<std::string> names_in(JsonFields& fields, const char* field) {
   return names;
 }
 
+int32_t small(JsonFields& fields, const char* name, int64_t most, int32_t fallback) {
+  return static_cast<int32_t>(fields.integer(name, 0, most, fallback));
+}
+
+/// Of a task, and how many there are together.
+void read_needs(JsonFields& fields, JobRequest& r) {
+  const JobRequest none;
+  r.gpus = small(fields, "gpus", INT32_MAX, none.gpus);
+  r.gpu_milli = small(fields, "gpu_milli", INT32_MAX, none.gpu_milli);
+  r.gpu_memory = fields.size("gpu_memory", none.gpu_memory);
+  r.mig_profile = fields.text("mig_profile");
+  r.shares_with = fields.text("shares_with");
+  r.work_kind = fields.text("work_kind");
+  r.max_slowdown_percent = small(fields, "max_slowdown_percent", INT32_MAX, none.max_slowdown_percent);
+  r.gpu_models = fields.texts("gpu_models");
+  r.cpu_milli = fields.integer("cpu_milli", 0, kMostAmount, none.cpu_milli);
+  r.memory = fields.size("memory", none.memory);
+  r.node_labels = labels_of(fields, "node_labels");
+  r.tasks = small(fields, "tasks", INT32_MAX, none.tasks);
+  r.min_tasks = small(fields, "min_tasks", INT32_MAX, none.min_tasks);
+  r.required_topology = fields.text("required_topology");
+  r.preferred_topology = fields.text("preferred_topology");
+}
+
+Status read_groups(JsonFields& fields, JobRequest& r) {
+  const Status read = fields.each_object("groups", [&](simdjson::dom::element element, const std::string& where) -> Status {
+    JsonFields one(element, where);
+    JobGroup& group = r.groups.emplace_back();
+    group.name = one.text("name");
+    group.within = one.text("within");
+    read_needs(one, group.each);
+    return one.finish();
+  });
+  TRY(read);
+  if (!r.groups.empty() && (fields.has("tasks") || fields.has("min_tasks")))
+    return invalid("{}: fields 'tasks' and 'min_tasks' are the sums of the groups': leave them out", fields.where());
+  sum_up_groups(r);
+  return {};
+}
+
 /// @param after_names  where `after` goes when it has names; nullptr: it has ids.
 Result<JobRequest> read_fields(simdjson::dom::element json, std::vector<std::string>* after_names) {
   const JobRequest none;
   JsonFields fields(json, "job request");
   JobRequest r;
-  const auto small = [&](const char* name, int64_t most, int32_t fallback) {
-    return static_cast<int32_t>(fields.integer(name, 0, most, fallback));
-  };
   r.name = fields.text("name");
   r.queue = fields.text("queue");
   r.user = fields.text("user");
@@ -276,26 +338,13 @@ Result<JobRequest> read_fields(simdjson::dom::element json, std::vector<std::str
   r.environment = fields.pairs("environment");
   r.output_path = fields.text("output_path");
   r.error_path = fields.text("error_path");
-  r.gpus = small("gpus", INT32_MAX, none.gpus);
-  r.gpu_milli = small("gpu_milli", INT32_MAX, none.gpu_milli);
-  r.gpu_memory = fields.size("gpu_memory", none.gpu_memory);
-  r.mig_profile = fields.text("mig_profile");
-  r.shares_with = fields.text("shares_with");
-  r.work_kind = fields.text("work_kind");
-  r.max_slowdown_percent = small("max_slowdown_percent", INT32_MAX, none.max_slowdown_percent);
-  r.gpu_models = fields.texts("gpu_models");
-  r.cpu_milli = fields.integer("cpu_milli", 0, kMostAmount, none.cpu_milli);
-  r.memory = fields.size("memory", none.memory);
-  r.node_labels = labels_of(fields, "node_labels");
+  read_needs(fields, r);
   r.machines = fields.texts("machines");
   r.labels = labels_of(fields, "labels");
   r.affinity = fields.texts("affinity");
   r.anti_affinity = fields.texts("anti_affinity");
-  r.tasks = small("tasks", INT32_MAX, none.tasks);
-  r.min_tasks = small("min_tasks", INT32_MAX, none.min_tasks);
-  r.required_topology = fields.text("required_topology");
-  r.preferred_topology = fields.text("preferred_topology");
-  r.priority = small("priority", INT32_MAX, none.priority);
+  TRY(read_groups(fields, r));
+  r.priority = small(fields, "priority", INT32_MAX, none.priority);
   r.preemptible = fields.flag("preemptible", none.preemptible);
   r.on_hold = fields.flag("on_hold", none.on_hold);
   r.time_limit = fields.duration("time_limit", none.time_limit);
@@ -304,7 +353,7 @@ Result<JobRequest> read_fields(simdjson::dom::element json, std::vector<std::str
   r.not_before = fields.instant("not_before", none.not_before);
   r.deadline = fields.instant("deadline", none.deadline);
   r.deferrable = fields.flag("deferrable", none.deferrable);
-  r.retries = small("retries", INT32_MAX, none.retries);
+  r.retries = small(fields, "retries", INT32_MAX, none.retries);
   r.checkpoint.interval = fields.duration("checkpoint_interval", none.checkpoint.interval);
   r.checkpoint.save = fields.duration("checkpoint_save", none.checkpoint.save);
   r.checkpoint.restart = fields.duration("checkpoint_restart", none.checkpoint.restart);
@@ -314,8 +363,8 @@ Result<JobRequest> read_fields(simdjson::dom::element json, std::vector<std::str
   else
     *after_names = names_in(fields, "after");
   r.makes = fields.text("makes");
-  r.array = small("array", INT32_MAX, none.array);
-  r.at_once = small("at_once", INT32_MAX, none.at_once);
+  r.array = small(fields, "array", INT32_MAX, none.array);
+  r.at_once = small(fields, "at_once", INT32_MAX, none.at_once);
   r.study = fields.text("study");
   r.rungs.first_rung = fields.integer("rung_first", 0, kMostOfRungs, none.rungs.first_rung);
   r.rungs.most = fields.integer("rung_last", 0, kMostOfRungs, none.rungs.most);

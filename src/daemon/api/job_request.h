@@ -18,6 +18,8 @@
 
 namespace stint {
 
+struct JobGroup;
+
 struct JobRequest {
   std::string name;   ///< need not be unique; empty = the command's first word
   std::string queue;  ///< as the configuration names it, such as "agency/vision"; the first part is the client
@@ -56,8 +58,11 @@ struct JobRequest {
   std::vector<std::string> affinity;
   std::vector<std::string> anti_affinity;  ///< … or in none with such a task; both ways
 
+  /// Of a gang whose tasks differ: what each task needs stands with its group, in this order, and nothing of it above. Empty = all alike.
+  std::vector<JobGroup> groups;
+
   // When and how often.
-  int32_t tasks = 1;               ///< started together
+  int32_t tasks = 1;               ///< started together; of groups their sum
   int32_t min_tasks = 0;           ///< fewer never run; 0 = all of them
   std::string required_topology;   ///< label such as "rack": all tasks in one domain of it, or not at all; empty = none
   std::string preferred_topology;  ///< likewise where that fits; else spread over as few of them as can be
@@ -88,6 +93,14 @@ struct JobRequest {
   bool operator==(const JobRequest&) const = default;
 };
 
+/// Some of a gang's tasks, all alike; or what holds other groups together.
+struct JobGroup {
+  std::string name;    ///< each once; its tasks find it in STINT_GROUP
+  std::string within;  ///< a group that stands before it and has no tasks of its own; empty = the job
+  JobRequest each;     ///< what each task needs, how many and at least how many, in which domain; nothing else
+  bool operator==(const JobGroup&) const = default;
+};
+
 /// Tags that begin so say what a job is to the daemon: only the daemon may give them.
 inline constexpr std::string_view kOwnTags = "stint.";
 /// Bytes, and thousandths of CPUs.
@@ -96,6 +109,7 @@ inline constexpr int32_t kMostTasks = 4'096;
 inline constexpr int32_t kMostOfArray = 10'000;
 
 inline constexpr int64_t kMostOfRungs = 1'000'000'000'000;
+inline constexpr size_t kMostGroups = 64;
 inline constexpr size_t kLongestScript = 100'000;
 
 /// "app=cache,tier=hot@rack": labels, and the label of machines whose domains are meant, "node" when none is named.

@@ -64,6 +64,20 @@ Json array_json(const JobView& job) {
   return json;
 }
 
+Json group_json(const GroupView& group) {
+  Json json = {{"name", group.name}};
+  for (const auto& [name, text] : {std::pair("within", &group.within), std::pair("required_topology", &group.required_topology),
+                                   std::pair("preferred_topology", &group.preferred_topology)})
+    if (!text->empty()) json[name] = *text;
+  if (group.tasks == 0) return json;
+  json["tasks"] = group.tasks;
+  json["min_tasks"] = group.least_tasks;
+  json["gpu_milli"] = group.gpu_milli;
+  json["gpu_part"] = group.gpu_part;
+  json["gpu_models"] = group.gpu_models;
+  return json;
+}
+
 Json to_json(const JobView& job) {
   Json json = {{"id", public_id(job)},
                {"name", job.name},
@@ -95,6 +109,8 @@ Json to_json(const JobView& job) {
                {"per_hour", money_json(job.burn.per_hour())}};
   if (job.array > 0) json["array"] = array_json(job);
   if (job.deferrable) json["deferrable"] = true;
+  for (const GroupView& group : job.groups)
+    json["groups"].push_back(group_json(group));
   for (const auto& [name, text] :
        {std::pair("makes", &job.makes), std::pair("shares_with", &job.shares_with), std::pair("work_kind", &job.work_kind),
         std::pair("required_topology", &job.required_topology), std::pair("preferred_topology", &job.preferred_topology)})

@@ -4,6 +4,7 @@
 
 #include "base/counted.h"
 #include "base/text.h"
+#include "daemon/api/job_groups.h"
 #include "model/mig.h"
 #include "model/mig_ask.h"
 #include "sched/ids.h"
@@ -259,8 +260,11 @@ Status check_backlog(const JobRequest& request, std::string_view client, int64_t
   return {};
 }
 
-Status check_possible(const JobRequest& request, const GovernPolicy& policy, std::string_view client,
-                      std::span<const NodeKind> kinds) {
+namespace {
+
+/// Of tasks that are alike.
+Status check_tasks(const JobRequest& request, const GovernPolicy& policy, std::string_view client,
+                   std::span<const NodeKind> kinds) {
   std::vector<const NodeKind*> usable;
   for (const NodeKind& kind : kinds)
     if (may_use(policy, client, kind)) usable.push_back(&kind);
@@ -283,10 +287,42 @@ Status check_possible(const JobRequest& request, const GovernPolicy& policy, std
         static_cast<double>(request.cpu_milli) / 1e3, gibi_text(request.memory),
         static_cast<double>(std::ranges::max(usable, {}, &NodeKind::cpu_milli)->cpu_milli) / 1e3,
         gibi_text(std::ranges::max(usable, {}, &NodeKind::memory)->memory));
-  const int32_t at_once = request.min_tasks > 0 ? request.min_tasks : request.tasks;
+  const int32_t at_once = least_tasks(request);
   if (tasks < at_once)
     return invalid("the job starts {} with {} each together: the whole fleet has room for {}; it has {}",
                    counted(at_once, "task"), asked_for(request), tasks, exists);
+  return {};
+}
+
+/// What one of such tasks holds and costs an hour at most; none = no machine has what it needs.
+struct DearestTask {
+  int64_t milli = 0;
+  Int128 nanos_per_hour = 0;
+};
+std::optional<DearestTask> dearest_task(const JobRequest& needs, const GovernPolicy& policy, std::string_view client,
+                                        std::span<const NodeKind> kinds) {
+  std::optional<DearestTask> dearest;
+  for (const NodeKind& kind : kinds) {
+    if (!may_use(policy, client, kind)) continue;
+    const auto held = held_milli(needs, kind);
+    if (!held) continue;
+    if (!dearest) dearest.emplace();
+    dearest->milli = std::max(dearest->milli, *held);
+    dearest->nanos_per_hour = std::max(dearest->nanos_per_hour, nanos_per_hour(needs, kind, *held));
+  }
+  return dearest;
+}
+
+}  // namespace
+
+Status check_possible(const JobRequest& request, const GovernPolicy& policy, std::string_view client,
+                      std::span<const NodeKind> kinds) {
+  if (request.groups.empty()) return check_tasks(request, policy, client, kinds);
+  for (const JobGroup& group : request.groups) {
+    if (holds_groups(request, group)) continue;
+    const Status possible = check_tasks(group.each, policy, client, kinds);
+    if (!possible.ok()) return invalid("group '{}': {}", group.name, possible.error().message);
+  }
   return {};
 }
 
@@ -298,22 +334,25 @@ MostCost most_cost(const JobRequest& request, const GovernPolicy& policy, std::s
   if (cost.assumed)
     cost.duration =
         request.expected == sched::kUnlimited ? policy.assumed_duration : std::max(policy.assumed_duration, request.expected);
-  Int128 per_hour = 0;
+  Int128 nanos = 0, micro_gpu_hours = 0;  // of all tasks
   int64_t milli = 0;
-  for (const NodeKind& kind : kinds) {
-    if (!may_use(policy, client, kind)) continue;
-    const auto held = held_milli(request, kind);
-    if (!held) continue;
-    cost.has_place = true;
-    milli = std::max(milli, *held);
-    per_hour = std::max(per_hour, nanos_per_hour(request, kind, *held));
-  }
+  cost.has_place = true;
+  const auto add = [&](const JobRequest& needs) {
+    const auto dearest = dearest_task(needs, policy, client, kinds);
+    if (!dearest) return cost.has_place = false, void();
+    milli += dearest->milli * needs.tasks;
+    nanos += over(cost.duration, dearest->nanos_per_hour) * needs.tasks;
+    micro_gpu_hours += over(cost.duration, Int128{dearest->milli} * kMicroPerMilli) * needs.tasks;
+  };
+  if (request.groups.empty()) add(request);
+  for (const JobGroup& group : request.groups)
+    if (!holds_groups(request, group)) add(group.each);
   const int64_t jobs = std::max(request.array, 1);
   const int64_t at_once = request.at_once > 0 ? std::min<int64_t>(request.at_once, jobs) : jobs;
-  cost.gpu_milli = milli * request.tasks * at_once;
+  cost.gpu_milli = milli * at_once;
   constexpr Int128 kMost = Int128{1'000'000'000} * 1'000'000'000'000'000'000;  // sums of many stay in range
-  cost.spend.nanos = std::min(over(cost.duration, per_hour) * request.tasks, kMost) * jobs;
-  cost.spend.micro_gpu_hours = over(cost.duration, Int128{milli} * kMicroPerMilli) * request.tasks * jobs;
+  cost.spend.nanos = std::min(nanos, kMost) * jobs;
+  cost.spend.micro_gpu_hours = micro_gpu_hours * jobs;
   return cost;
 }
 

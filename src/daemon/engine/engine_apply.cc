@@ -131,11 +131,8 @@ Status Engine::Impl::apply_submit(const Record& record) {
                                                       .reason = ""});
   sched::JobSpec spec;
   spec.queue = queue->second;
-  spec.request = scheduler->intern(asks.request_of(client, r));
-  if (const auto gang = asks.gang_of(r)) spec.gang = scheduler->intern(*gang);
+  asks.put_tasks(client, r, *scheduler, spec);
   if (!r.makes.empty()) spec.makes = asks.product_of(client, r.makes);
-  spec.tasks = r.tasks;
-  spec.min_tasks = r.min_tasks > 0 ? r.min_tasks : r.tasks;
   spec.priority = r.priority;
   spec.preemptible = r.preemptible;
   spec.submitted = now;

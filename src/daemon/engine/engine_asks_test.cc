@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "daemon/api/job_groups.h"
 #include "daemon/testing_daemon.h"
 
 namespace stint {
@@ -213,6 +214,103 @@ TEST(EngineAsks, ATaskGetsSeveralMigDevicesOfOneMachine) {
   EXPECT_EQ(daemon.job(first).state, JobState::kSucceeded);
   EXPECT_EQ(daemon.job(first).cost, *Money::parse("4.984"));  // (2 * 142 + 428) / 1000 * 7
   EXPECT_EQ(daemon.job(second).state, JobState::kRunning);
+}
+
+JobGroup group(std::string name, int tasks, int gpus, std::string rack = "", std::string within = "") {
+  JobGroup group{.name = std::move(name), .within = std::move(within), .each = {}};
+  group.each.tasks = tasks;
+  group.each.gpus = gpus;
+  group.each.required_topology = std::move(rack);
+  return group;
+}
+
+JobRequest grouped(std::vector<JobGroup> groups) {
+  JobRequest job = testing_job(0, Duration::hours(1));
+  job.groups = std::move(groups);
+  sum_up_groups(job);
+  return job;
+}
+
+// The trainers are to be in one rack, of which either has two machines; the judge is on the other model.
+TEST(EngineAsks, TasksOfAGangMayDiffer) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", racks());
+  JobGroup judge = group("judge", 1, 2);
+  judge.each.gpu_models = {"H100-80GB"};
+  const JobRequest asked = grouped({group("trainers", 2, 8, "rack"), judge, group("loader", 1, 0)});
+  ASSERT_TRUE(check_request(asked).ok()) << check_request(asked).error().message;
+  EXPECT_EQ(parse_job_request(to_json(asked)).value(), asked);
+  const int64_t id = daemon.submit(asked);
+  const JobView job = daemon.job(id);
+  ASSERT_EQ(job.state, JobState::kRunning) << job.reason;
+  EXPECT_EQ(job.tasks, 4);
+  EXPECT_EQ(job.gpu_milli, 18'000);
+  const std::vector<std::string> nodes = nodes_of(job);
+  EXPECT_THAT(std::vector(nodes.begin(), nodes.begin() + 2), UnorderedElementsAre("n0", "n1"));
+  EXPECT_EQ(nodes[2], "n3");
+  EXPECT_THAT(job.placed[0].gpus, testing::SizeIs(8));
+  EXPECT_THAT(job.placed[2].gpus, testing::SizeIs(2));
+  EXPECT_THAT(job.placed[3].gpus, testing::IsEmpty());
+  ASSERT_THAT(job.groups, testing::SizeIs(3));
+  EXPECT_EQ(job.groups[1].name, "judge");
+  EXPECT_EQ(job.groups[1].gpu_milli, 2'000);
+  daemon.restart();
+  daemon.pass(Duration::minutes(61));
+  EXPECT_EQ(daemon.job(id).state, JobState::kSucceeded);
+  EXPECT_EQ(daemon.job(id).cost, Money::units(36)) << "18 GPUs at 2, and a loader that holds none";
+}
+
+TEST(EngineAsks, GroupsThatDoNotFitTogetherAllWait) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", racks());
+  daemon.submit(pinned("n0"));
+  // One zone for all: a has one machine left.
+  const JobRequest asked = grouped({group("all", 1, 0, "zone"), group("big", 1, 8, "", "all"), group("small", 2, 4, "", "all")});
+  ASSERT_TRUE(check_request(asked).ok()) << check_request(asked).error().message;
+  const int64_t fits = daemon.submit(asked);
+  EXPECT_THAT(nodes_of(daemon.job(fits)), testing::Each(testing::AnyOf("n2", "n3")));
+  const int64_t waits = daemon.submit(asked);
+  EXPECT_EQ(daemon.job(waits).state, JobState::kWaiting);
+  daemon.pass(Duration::minutes(61));
+  EXPECT_EQ(daemon.job(waits).state, JobState::kRunning);
+}
+
+TEST(EngineAsks, AGroupMayRunWithFewerTasks) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", testing_fleet(1));
+  JobGroup judges = group("judges", 6, 1);
+  judges.each.min_tasks = 2;
+  const int64_t id = daemon.submit(grouped({group("trainer", 1, 4), judges}));
+  EXPECT_EQ(daemon.job(id).state, JobState::kRunning);
+  EXPECT_THAT(daemon.job(id).placed, testing::SizeIs(5));
+}
+
+TEST(EngineAsks, GroupsThatContradictAreRefused) {
+  const auto error = [](JobRequest job) {
+    const Status checked = check_request(job);
+    return checked.ok() ? std::string() : checked.error().message;
+  };
+  JobRequest both = grouped({group("a", 1, 1)});
+  both.gpus = 1;
+  EXPECT_THAT(error(both), HasSubstr("field 'gpus': a job with 'groups' says it for each"));
+  EXPECT_THAT(error(grouped({group("a", 1, 1), group("a", 1, 1)})), HasSubstr("'a' stands twice"));
+  EXPECT_THAT(error(grouped({group("a", 1, 1, "", "b"), group("b", 1, 0)})), HasSubstr("which must stand before it"));
+  EXPECT_THAT(error(grouped({group("b", 1, 2), group("a", 1, 1, "", "b")})), HasSubstr("'b' holds other groups"));
+  EXPECT_THAT(error(grouped({group("", 1, 1)})), HasSubstr("'name'"));
+  EXPECT_THAT(error(grouped({group("a", 1, 65)})), HasSubstr("group 'a': field 'gpus'"));
+  EXPECT_THAT(error(grouped({group("a", 4'000, 1), group("b", 4'000, 1)})), HasSubstr("field 'tasks'"));
+  JobRequest more = grouped({group("a", 2, 1)});
+  more.tasks = 3;
+  EXPECT_THAT(error(more), HasSubstr("sums of the groups'"));
+  EXPECT_THAT(parse_job_request(R"({"queue":"q","command":["c"],"tasks":2,"groups":[{"name":"a","tasks":2}]})").error().message,
+              HasSubstr("leave them out"));
+  EXPECT_THAT(parse_job_request(R"({"queue":"q","command":["c"],"groups":[{"name":"a","command":["c"]}]})").error().message,
+              HasSubstr("'command'"));
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", racks());
+  EXPECT_THAT(daemon.engine().stage_submit(grouped({group("a", 1, 8, "rakc")}), {}).error().message, HasSubstr("'rakc'"));
+  EXPECT_THAT(daemon.engine().stage_submit(grouped({group("a", 1, 1), group("b", 1, 9)}), {}).error().message,
+              HasSubstr("group 'b': no machine has 9 GPUs"));
 }
 
 JobRequest part(std::string kind, int32_t most = -1, std::string word = "") {

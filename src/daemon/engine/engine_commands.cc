@@ -4,6 +4,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "daemon/api/job_groups.h"
 #include "daemon/engine/engine_impl.h"
 #include "host/file.h"
 #include "sched/policy_text.h"
@@ -12,7 +13,15 @@ namespace stint {
 /// Not by every backend: it may be that others alone make the jobs there, or that it has no images.
 Status Engine::Impl::check_taken(const JobRequest& request) const {
   TRY(check_no_others_job(request));
-  return backend == nullptr ? Status() : backend->takes(launch_like(request));
+  if (backend == nullptr) return {};
+  int32_t task = 0;
+  if (request.groups.empty()) return backend->takes(launch_like(request, task));
+  for (const JobGroup& group : request.groups) {
+    if (holds_groups(request, group)) continue;
+    TRY(backend->takes(launch_like(request, task)));
+    task += group.each.tasks;
+  }
+  return {};
 }
 
 Status Engine::Impl::check_writable() const {
@@ -53,7 +62,7 @@ Status Engine::Impl::check_submit(const JobRequest& request) const {
   }
   TRY(check_study(request));
   if (!request.required_topology.empty() || !request.preferred_topology.empty() || !request.affinity.empty() ||
-      !request.anti_affinity.empty())
+      !request.anti_affinity.empty() || !request.groups.empty())
     TRY(asks.check_domains(request));
   constexpr int64_t kMostJobs = 4'000'000'000;
   if (accepted + staged_jobs + std::max(request.array, 1) > kMostJobs)

@@ -7,6 +7,7 @@
 #include "backends/local/mig_grants.h"
 #include "base/check.h"
 #include "base/text.h"
+#include "daemon/api/job_groups.h"
 #include "daemon/engine/engine_impl.h"
 #include "model/mig_ask.h"
 

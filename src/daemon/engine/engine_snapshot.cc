@@ -27,17 +27,22 @@ struct EngineParts {
     a(key, value);
   }
   template <typename A>
+  static void of(A& a, JobGroup& v) {
+    auto& [name, within, each] = v;
+    a(name, within, each);
+  }
+  template <typename A>
   static void of(A& a, JobRequest& v) {
     auto& [name, queue, user, tags, command, script, arguments, image, folder, environment, output_path, error_path, gpus,
            gpu_milli, gpu_memory, mig_profile, shares_with, work_kind, max_slowdown_percent, gpu_models, cpu_milli, memory,
-           node_labels, machines, labels, affinity, anti_affinity, tasks, min_tasks, required_topology, preferred_topology,
-           priority, preemptible, on_hold, time_limit, expected, min_runtime, not_before, deadline, deferrable, retries,
-           checkpoint, grace, after, makes, array, at_once, study, rungs, simulated_duration] = v;
+           node_labels, machines, labels, affinity, anti_affinity, groups, tasks, min_tasks, required_topology,
+           preferred_topology, priority, preemptible, on_hold, time_limit, expected, min_runtime, not_before, deadline,
+           deferrable, retries, checkpoint, grace, after, makes, array, at_once, study, rungs, simulated_duration] = v;
     a(name, queue, user, tags, command, script, arguments, image, folder, environment, output_path, error_path, gpus, gpu_milli,
       gpu_memory, mig_profile, shares_with, work_kind, max_slowdown_percent, gpu_models, cpu_milli, memory, node_labels, machines,
-      labels, affinity, anti_affinity, tasks, min_tasks, required_topology, preferred_topology, priority, preemptible, on_hold,
-      time_limit, expected, min_runtime, not_before, deadline, deferrable, retries, checkpoint, grace, after, makes, array,
-      at_once, study, rungs, simulated_duration);
+      labels, affinity, anti_affinity, groups, tasks, min_tasks, required_topology, preferred_topology, priority, preemptible,
+      on_hold, time_limit, expected, min_runtime, not_before, deadline, deferrable, retries, checkpoint, grace, after, makes,
+      array, at_once, study, rungs, simulated_duration);
   }
   template <typename A>
   static void of(A& a, EndView& v) {

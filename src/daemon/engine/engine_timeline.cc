@@ -1,6 +1,7 @@
 // What ran where and when, for those who look back over some hours.
 #include <algorithm>
 
+#include "daemon/api/job_groups.h"
 #include "daemon/engine/engine_impl.h"
 #include "ledger/run_cost.h"
 
@@ -30,7 +31,7 @@ std::vector<RunView> Engine::runs(Instant from, const std::function<bool(std::st
     run.user = job.request->user;
     run.node = place.node.name;
     const int64_t capacity = place.node.gpus > 0 ? int64_t{place.node.gpus} * sched::kMilli : place.node.cpu_milli;
-    const int64_t held = std::min(place.node.gpus > 0 ? run.gpu_milli : job.request->cpu_milli, capacity);
+    const int64_t held = std::min(place.node.gpus > 0 ? run.gpu_milli : needs_of(*job.request, run.task).cpu_milli, capacity);
     const auto part_of = [&](Rate rate) { return Rate::per_hour(cost_of_run(rate, held, capacity, kHour)); };
     run.burn = part_of(book.charged);
     const Interval when{run.ended ? run.started : run.unposted_from, run.ended.value_or(s.shown_at())};
@@ -56,7 +57,7 @@ std::vector<RunView> Engine::runs(Instant from, const std::function<bool(std::st
             {.task = placed.task,
              .attempt = placed.attempt,
              .gpus = placed.place.gpus,
-             .gpu_milli = s.costs.gpu_milli(job, placed.place),
+             .gpu_milli = s.costs.gpu_milli(job, placed),
              .started = placed.started,
              .unposted_from = placed.metered_from});
   }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "daemon/api/job_groups.h"
 #include "daemon/engine/engine_impl.h"
 #include "report/waiting_text.h"
 
@@ -26,12 +27,34 @@ bool is_below(std::string_view path, const FleetConfig& fleet, sched::QueueId qu
 }
 
 int64_t asked_milli(const JobRequest& r) {
+  if (!r.groups.empty()) {
+    int64_t sum = 0;
+    for (const JobGroup& group : r.groups)
+      if (!holds_groups(r, group)) sum += asked_milli(group.each);
+    return sum;
+  }
   return int64_t{r.tasks} * (r.gpus > 0 ? int64_t{r.gpus} * sched::kMilli : r.gpu_milli);
 }
 
+/// Where that is no number of GPUs.
 std::string asked_part(const JobRequest& r) {
-  if (r.gpu_memory.count() > 0) return fmt::format("{:.4g} GiB of a GPU", r.gpu_memory.to_gibi());
-  return r.mig_profile.empty() ? "" : "MIG " + r.mig_profile;
+  const bool in_part = std::ranges::any_of(r.groups, [](const JobGroup& group) { return !part_text(group.each).empty(); });
+  return in_part ? groups_text(r) : part_text(r);
+}
+
+std::vector<GroupView> groups_of(const JobRequest& r) {
+  std::vector<GroupView> groups;
+  for (const JobGroup& group : r.groups)
+    groups.push_back({.name = group.name,
+                      .within = group.within,
+                      .tasks = holds_groups(r, group) ? 0 : group.each.tasks,
+                      .least_tasks = holds_groups(r, group) ? 0 : least_tasks(group.each),
+                      .gpu_milli = asked_milli(group.each) / group.each.tasks,
+                      .gpu_part = part_text(group.each),
+                      .gpu_models = group.each.gpu_models,
+                      .required_topology = group.each.required_topology,
+                      .preferred_topology = group.each.preferred_topology});
+  return groups;
 }
 
 }  // namespace
@@ -217,9 +240,11 @@ JobView Engine::Impl::view_of(const JobBook& job) const {
   view.gpus_per_task = r.gpus;
   view.gpu_milli = asked_milli(r);
   view.gpu_part = asked_part(r);
+  view.groups = groups_of(r);
+  if (!view.gpu_part.empty()) view.gpu_milli = 0;
   if (!view.gpu_part.empty())
     for (const PlacedTask& placed : job.placed)
-      view.gpu_milli += s.costs.gpu_milli(job, placed.place);
+      view.gpu_milli += s.costs.gpu_milli(job, placed);
   view.priority = r.priority;
   for (const int64_t after : r.after)
     view.after.push_back(s.public_id_of(after));
@@ -250,7 +275,7 @@ JobView Engine::Impl::view_of(const JobBook& job) const {
                            .node = s.nodes[placed.place.node.index()].machine.node.name,
                            .gpus = gpu_indexes(placed.place.gpus),
                            .gpu_milli = placed.place.milli,
-                           .mig_profile = r.mig_profile,
+                           .mig_profile = needs_of(r, placed.task).mig_profile,
                            .started = placed.started,
                            .leaving = placed.leaving});
   view.ends = job.ends;
@@ -379,7 +404,7 @@ std::vector<NodeView> Engine::nodes() const {
   for (size_t j = 0; j < s.jobs.size(); ++j)
     for (const PlacedTask& placed : s.jobs[j].placed) {
       NodeView& view = views[placed.place.node.index()];
-      const int64_t milli = s.costs.gpu_milli(s.jobs[j], placed.place);
+      const int64_t milli = s.costs.gpu_milli(s.jobs[j], placed);
       for (const int gpu : gpu_indexes(placed.place.gpus))
         view.gpu_milli_held[static_cast<size_t>(gpu)] +=
             placed.place.milli > 0 || placed.place.mig_profile >= 0 ? milli : sched::kMilli;
@@ -433,7 +458,7 @@ std::vector<QueueView> Engine::queues() const {
   for (const uint32_t j : s.govern.on_nodes)
     for (const PlacedTask& placed : s.jobs[j].placed)
       add(s.jobs[j].queue, [&](QueueView& view) {
-        view.held_gpu_milli += s.costs.gpu_milli(s.jobs[j], placed.place);
+        view.held_gpu_milli += s.costs.gpu_milli(s.jobs[j], placed);
         if (!placed.ended) view.cost += s.costs.posting_of(sched::JobId(j), placed, s.shown_at()).amount;
       });
   return views;
@@ -460,7 +485,7 @@ EngineView Engine::overview() const {
   for (uint32_t j = 0; j < s.jobs.size(); ++j) {
     if (s.jobs[j].placed.empty()) continue;
     for (const PlacedTask& placed : s.jobs[j].placed)
-      view.held_gpu_milli += s.costs.gpu_milli(s.jobs[j], placed.place);
+      view.held_gpu_milli += s.costs.gpu_milli(s.jobs[j], placed);
     burn += s.costs.burn_of(sched::JobId(j)).per_hour();
   }
   view.burn = Rate::per_hour(burn);

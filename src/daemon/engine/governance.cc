@@ -83,7 +83,7 @@ Governance::Standing Governance::standing(Instant at) const {
       if (when.empty()) continue;
       const Spend spend{
           .nanos = s_.costs.cost_over(job, placed, when).count_nanos(),
-          .micro_gpu_hours = Int128{s_.costs.gpu_milli(job, placed.place)} * 1'000 * when.length().count_ns() / kHour.count_ns()};
+          .micro_gpu_hours = Int128{s_.costs.gpu_milli(job, placed)} * 1'000 * when.length().count_ns() / kHour.count_ns()};
       standing.spent[job.account] += share_of(spend, when, standing.month);
       const Spend kept = lesser(spend, left);
       left -= kept;

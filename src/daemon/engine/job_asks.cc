@@ -7,6 +7,7 @@
 #include "base/has_element.h"
 #include "base/nearest.h"
 #include "base/text.h"
+#include "daemon/api/job_groups.h"
 #include "model/machine_labels.h"
 #include "model/mig_ask.h"
 
@@ -42,17 +43,18 @@ void JobAsks::put_neighbours(std::string_view client, const JobRequest& r, sched
     if (pair.work == r.work_kind) each.slowdowns.push_back({.beside = pair.beside, .percent = pair.slowdown_percent});
 }
 
-sched::Request JobAsks::request_of(std::string_view client, const JobRequest& r) const {
+/// @param needs  of the job itself, or of one of its groups
+sched::Request JobAsks::request_of(std::string_view client, const JobRequest& r, const JobRequest& needs) const {
   sched::Request each;
-  each.gpus = r.gpus;
-  each.milli = r.gpu_milli;
-  each.gpu_memory = r.gpu_memory;
-  each.mig = mig_asks_of(r.mig_profile);
-  if (r.gpu_milli > 0 || r.gpu_memory.count() > 0) put_neighbours(client, r, each);
-  each.cpu_milli = r.cpu_milli;
-  each.memory = r.memory;
-  each.gpu_models = r.gpu_models;
-  each.node_labels = r.node_labels;
+  each.gpus = needs.gpus;
+  each.milli = needs.gpu_milli;
+  each.gpu_memory = needs.gpu_memory;
+  each.mig = mig_asks_of(needs.mig_profile);
+  if (needs.gpu_milli > 0 || needs.gpu_memory.count() > 0) put_neighbours(client, needs, each);
+  each.cpu_milli = needs.cpu_milli;
+  each.memory = needs.memory;
+  each.gpu_models = needs.gpu_models;
+  each.node_labels = needs.node_labels;
   each.affinity = terms_of(r.affinity, client);
   each.anti_affinity = terms_of(r.anti_affinity, client);
   each.labels = r.labels;
@@ -84,6 +86,10 @@ Status JobAsks::check_domains(const JobRequest& r) const {
   };
   TRY(check("required_topology", r.required_topology));
   TRY(check("preferred_topology", r.preferred_topology));
+  for (const JobGroup& group : r.groups) {
+    TRY(check("required_topology", group.each.required_topology));
+    TRY(check("preferred_topology", group.each.preferred_topology));
+  }
   for (const auto& [field, terms] : {std::pair("affinity", &r.affinity), std::pair("anti_affinity", &r.anti_affinity)})
     for (const std::string& text : *terms) {
       TRY_ASSIGN(const sched::AffinityTerm term, parse_neighbour(text));
@@ -92,19 +98,38 @@ Status JobAsks::check_domains(const JobRequest& r) const {
   return {};
 }
 
-std::optional<sched::Gang> JobAsks::gang_of(const JobRequest& r) const {
-  if (r.required_topology.empty() && r.preferred_topology.empty()) return std::nullopt;
-  sched::Gang gang;
-  gang.topology.required_level = r.required_topology;
-  gang.topology.preferred_level = r.preferred_topology;
+/// The levels of the configuration where they are meant, else the labels that are named.
+sched::TopologyWish JobAsks::topology_of(const JobRequest& r) const {
+  sched::TopologyWish wish{.required_level = r.required_topology, .preferred_level = r.preferred_topology, .levels = {}};
   bool configured = true;
   for (const std::string* level : {&r.required_topology, &r.preferred_topology}) {
-    if (level->empty() || has_element(gang.topology.levels, *level)) continue;
-    gang.topology.levels.push_back(*level);
+    if (level->empty()) continue;
     configured &= has_element(s_.fleet.topology, *level);
+    if (!has_element(wish.levels, *level)) wish.levels.push_back(*level);
   }
-  if (configured) gang.topology.levels = s_.fleet.topology;
-  return gang;
+  if (configured && !wish.levels.empty()) wish.levels = s_.fleet.topology;
+  return wish;
+}
+
+/// What its tasks ask for, and in which groups and domains.
+void JobAsks::put_tasks(std::string_view client, const JobRequest& r, sched::Scheduler& scheduler, sched::JobSpec& spec) const {
+  spec.tasks = r.tasks;
+  spec.min_tasks = least_tasks(r);
+  sched::Gang gang;
+  gang.topology = topology_of(r);
+  for (const JobGroup& group : r.groups) {
+    const auto above = std::ranges::find(r.groups, group.within, &JobGroup::name);
+    const bool leaf = !holds_groups(r, group);
+    gang.groups.push_back({.parent = group.within.empty() ? -1 : static_cast<int32_t>(above - r.groups.begin()),
+                           .min_tasks = leaf ? least_tasks(group.each) : 0,
+                           .topology = topology_of(group.each)});
+    if (!leaf) continue;
+    const sched::RequestId each = scheduler.intern(request_of(client, r, group.each));
+    const auto number = static_cast<int32_t>(gang.groups.size()) - 1;
+    gang.tasks.insert(gang.tasks.end(), static_cast<size_t>(group.each.tasks), {.request = each, .group = number, .priority = 0});
+  }
+  spec.request = gang.tasks.empty() ? scheduler.intern(request_of(client, r, r)) : gang.tasks.front().request;
+  if (!gang.groups.empty() || !gang.topology.levels.empty()) spec.gang = scheduler.intern(gang);
 }
 
 sched::ProductId JobAsks::product_of(std::string_view client, const std::string& makes) {

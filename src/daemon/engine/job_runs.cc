@@ -49,7 +49,7 @@ void JobRuns::lose(sched::JobId id, size_t at, std::string_view detail) {
                         .signal = 0,
                         .detail = std::string(detail),
                         .gpus = placed.place.gpus,
-                        .gpu_milli = s_.costs.gpu_milli(job, placed.place)});
+                        .gpu_milli = s_.costs.gpu_milli(job, placed)});
   }
   job.placed.erase(job.placed.begin() + static_cast<std::ptrdiff_t>(at));
 }
@@ -120,7 +120,7 @@ void JobRuns::apply_report(const Report& report, bool done) {
                                 : report.cause != EndCause::kItself ? std::string(name_of(report.cause))
                                                                     : std::string(),
                       .gpus = placed.place.gpus,
-                      .gpu_milli = s_.costs.gpu_milli(job, placed.place)});
+                      .gpu_milli = s_.costs.gpu_milli(job, placed)});
   if (job.ends.size() > kEndsKept) job.ends.erase(job.ends.begin());
   const sched::TaskId task(job.first_task + static_cast<uint32_t>(placed.task));
   if (placed.leaving) {

@@ -5,6 +5,7 @@
 
 #include "backends/local/mig_grants.h"
 #include "base/text.h"
+#include "daemon/api/job_groups.h"
 #include "model/mig_ask.h"
 
 namespace stint {
@@ -72,19 +73,21 @@ Bytes memory_share_of(const NodeSpec& node, int64_t gpu_milli, int64_t cpu_milli
 
 }  // namespace
 
-Launch launch_like(const JobRequest& r) {
+Launch launch_like(const JobRequest& r, int32_t task) {
   Launch launch;
-  for (int gpu = 0; gpu < std::min(r.gpus, sched::kMaxGpusPerNode); ++gpu)
+  const JobRequest& needs = needs_of(r, task);
+  for (int gpu = 0; gpu < std::min(needs.gpus, sched::kMaxGpusPerNode); ++gpu)
     launch.gpus.push_back({.index = gpu, .uuid = "", .mig_uuid = ""});
-  if (!r.mig_profile.empty()) launch.gpus = {{.index = kAnyGpu, .uuid = "", .mig_uuid = r.mig_profile}};
-  const bool part = r.gpu_milli > 0 || r.gpu_memory > Bytes() || !r.mig_profile.empty();
+  if (!needs.mig_profile.empty()) launch.gpus = {{.index = kAnyGpu, .uuid = "", .mig_uuid = needs.mig_profile}};
+  const bool part = needs.gpu_milli > 0 || needs.gpu_memory > Bytes() || !needs.mig_profile.empty();
   launch.tenancy = part ? Tenancy::kShared : Tenancy::kAlone;
-  launch.cpu_milli = r.cpu_milli;
-  launch.memory = r.memory;
+  launch.cpu_milli = needs.cpu_milli;
+  launch.memory = needs.memory;
   launch.command = command_of(r);
   launch.image = r.image;
   launch.environment = r.environment;
   launch.environment.emplace_back("STINT_JOB_NAME", r.name);
+  if (const JobGroup* group = group_of(r, task)) launch.environment.emplace_back("STINT_GROUP", group->name);
   launch.queue = r.queue;
   launch.owner = fmt::format("{}/{}", client_of_queue(r.queue), r.user);
   launch.folder = r.folder;
@@ -98,12 +101,12 @@ Launch launch_like(const JobRequest& r) {
   return launch;
 }
 
-std::vector<std::pair<std::string, std::string>> Launches::mps_limits(const JobBook& job, const sched::Place& place) const {
-  const JobRequest& r = *job.request;
+std::vector<std::pair<std::string, std::string>> Launches::mps_limits(const JobBook& job, const PlacedTask& placed) const {
+  const JobRequest& r = needs_of(*job.request, placed.task);
   if (r.gpu_milli == 0 && r.gpu_memory == Bytes()) return {};
-  const int64_t milli = s_.costs.gpu_milli(job, place);
+  const int64_t milli = s_.costs.gpu_milli(job, placed);
   constexpr int64_t kMilliPerPercent = 10, kMebi = int64_t{1} << 20;
-  const Bytes whole = s_.nodes[place.node.index()].machine.node.gpu_memory;
+  const Bytes whole = s_.nodes[placed.place.node.index()].machine.node.gpu_memory;
   const auto part = static_cast<int64_t>(Int128{whole.count()} * milli / sched::kMilli);
   const int64_t memory = r.gpu_memory > Bytes() ? r.gpu_memory.count() : part;
   std::vector<std::pair<std::string, std::string>> limits = {
@@ -116,21 +119,22 @@ std::vector<std::pair<std::string, std::string>> Launches::mps_limits(const JobB
 Launch Launches::launch_of(sched::JobId id, const PlacedTask& placed) const {
   const JobBook& job = s_.jobs[id.index()];
   const JobRequest& r = *job.request;
-  Launch launch = launch_like(r);
+  const JobRequest& needs = needs_of(r, placed.task);
+  Launch launch = launch_like(r, placed.task);
   launch.gpus.clear();
   launch.key = key_of(job, placed);
   launch.node = s_.nodes[placed.place.node.index()].machine.node.name;
   for (int gpu = 0; gpu < sched::kMaxGpusPerNode; ++gpu)
     if ((placed.place.gpus >> gpu & 1) != 0)
-      launch.gpus.push_back({.index = gpu, .uuid = "", .mig_uuid = placed.place.mig_profile >= 0 ? r.mig_profile : ""});
+      launch.gpus.push_back({.index = gpu, .uuid = "", .mig_uuid = placed.place.mig_profile >= 0 ? needs.mig_profile : ""});
   // Of those that the machine has and keeps: whichever of its GPUs they are on.
   if (placed.place.gpus == 0)
-    for (const MigAsk& ask : mig_asks_of(r.mig_profile))
+    for (const MigAsk& ask : mig_asks_of(needs.mig_profile))
       launch.gpus.insert(launch.gpus.end(), static_cast<size_t>(ask.count),
                          GrantedGpu{.index = kAnyGpu, .uuid = "", .mig_uuid = ask.profile});
-  launch.tenancy = placed.place.milli > 0 || !r.mig_profile.empty() ? Tenancy::kShared : Tenancy::kAlone;
+  launch.tenancy = placed.place.milli > 0 || !needs.mig_profile.empty() ? Tenancy::kShared : Tenancy::kAlone;
   launch.memory_share =
-      memory_share_of(s_.nodes[placed.place.node.index()].machine.node, s_.costs.gpu_milli(job, placed.place), r.cpu_milli);
+      memory_share_of(s_.nodes[placed.place.node.index()].machine.node, s_.costs.gpu_milli(job, placed), needs.cpu_milli);
   launch.environment.emplace_back("STINT_JOB", public_id(client_of(s_.fleet, job.queue), job.number, job.place_in_array()));
   if (job.array_first > 0) {
     launch.environment.emplace_back("STINT_ARRAY_ID", public_id(client_of(s_.fleet, job.queue), job.number - job.array_index));
@@ -140,7 +144,7 @@ Launch Launches::launch_of(sched::JobId id, const PlacedTask& placed) const {
     for (auto& variable : s_.launch_environment(launch.key))
       if (std::ranges::find(r.environment, variable.first, &std::pair<std::string, std::string>::first) == r.environment.end())
         launch.environment.push_back(std::move(variable));
-  for (auto& variable : mps_limits(job, placed.place))
+  for (auto& variable : mps_limits(job, placed))
     launch.environment.push_back(std::move(variable));
   launch.others_job = others_job_of(r);
   if (launch.gang) {

@@ -11,7 +11,8 @@
 namespace stint {
 
 /// What of a launch its request says: all but where it runs, and who starts with it.
-Launch launch_like(const JobRequest& request);
+/// @param task  of its groups
+Launch launch_like(const JobRequest& request, int32_t task = 0);
 
 class Launches {
  public:
@@ -31,7 +32,7 @@ class Launches {
  private:
   /// What holds a task to its part of a GPU where that is shared out by MPS; without an MPS server no process reads it.
   /// Source: NVIDIA, Multi-Process Service, CUDA_MPS_ACTIVE_THREAD_PERCENTAGE and CUDA_MPS_PINNED_DEVICE_MEM_LIMIT.
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> mps_limits(const JobBook& job, const sched::Place& place) const;
+  [[nodiscard]] std::vector<std::pair<std::string, std::string>> mps_limits(const JobBook& job, const PlacedTask& placed) const;
 
   View s_;
 };

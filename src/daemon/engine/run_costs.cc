@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "daemon/api/job_groups.h"
 #include "ledger/run_cost.h"
 #include "model/mig.h"
 #include "model/mig_ask.h"
@@ -18,8 +19,9 @@ int64_t micro_gpu_hours(int64_t gpu_milli, Duration d) {
 
 }  // namespace
 
-int64_t RunCosts::gpu_milli(const JobBook& job, const sched::Place& place) const {
-  const std::string& profile = job.request->mig_profile;
+int64_t RunCosts::gpu_milli(const JobBook& job, const PlacedTask& placed) const {
+  const sched::Place& place = placed.place;
+  const std::string& profile = needs_of(*job.request, placed.task).mig_profile;
   if (profile.empty() || place.mig_profile >= 0) return s_.scheduler->cluster().gpu_milli(place);
   return compute_milli(s_.nodes[place.node.index()].machine.node.gpu_model, mig_asks_of(profile));
 }
@@ -29,7 +31,7 @@ Money RunCosts::cost_at(Rate rate, const JobBook& job, const PlacedTask& placed,
   const NodeSpec& node = s_.nodes[placed.place.node.index()].machine.node;
   const bool by_gpu = node.gpus > 0;
   const int64_t capacity = by_gpu ? int64_t{node.gpus} * sched::kMilli : node.cpu_milli;
-  const int64_t held = std::min(by_gpu ? gpu_milli(job, placed.place) : job.request->cpu_milli, capacity);
+  const int64_t held = std::min(by_gpu ? gpu_milli(job, placed) : needs_of(*job.request, placed.task).cpu_milli, capacity);
   return cost_of_run(rate, held, capacity, length);
 }
 
@@ -55,7 +57,7 @@ RunPosting RunCosts::posting_of(sched::JobId id, const PlacedTask& placed, Insta
           .queue = s_.fleet.queues[job.queue.index()].name,
           .node = s_.nodes[placed.place.node.index()].machine.node.name,
           .when = when,
-          .gpu_milli = gpu_milli(job, placed.place),
+          .gpu_milli = gpu_milli(job, placed),
           .amount = cost_over(job, placed, when)};
 }
 
@@ -134,7 +136,7 @@ Money RunCosts::cost_of(const JobBook& job, sched::JobId id, Instant at) const {
 int64_t RunCosts::micro_gpu_hours_of(const JobBook& job, Instant at) const {
   int64_t sum = job.posted_micro_gpu_hours;
   for (const PlacedTask& placed : job.placed)
-    if (!placed.ended) sum += micro_gpu_hours(gpu_milli(job, placed.place), at - placed.metered_from);
+    if (!placed.ended) sum += micro_gpu_hours(gpu_milli(job, placed), at - placed.metered_from);
   return sum;
 }
 

@@ -26,7 +26,7 @@ class RunCosts {
   explicit RunCosts(const View& view) : s_(view) {}
 
   /// Thousandths of GPUs that are held there. Of MIG devices that stay as they are the place tells nothing, the request does.
-  [[nodiscard]] int64_t gpu_milli(const JobBook& job, const sched::Place& place) const;
+  [[nodiscard]] int64_t gpu_milli(const JobBook& job, const PlacedTask& placed) const;
   /// At the prices of the time.
   [[nodiscard]] Money cost_over(const JobBook& job, const PlacedTask& placed, Interval when) const;
   [[nodiscard]] Money cost_of_hour(const JobBook& job, const PlacedTask& placed) const;

@@ -113,6 +113,16 @@ using StateCounts = std::vector<std::pair<JobState, int64_t>>;
 /// "3 running, 5 waiting, 2 succeeded".
 std::string text_of(const StateCounts& counts);
 
+/// Some of a gang's tasks, all alike; or what holds such groups together.
+struct GroupView {
+  std::string name, within;
+  int32_t tasks = 0, least_tasks = 0;  ///< 0 = it holds other groups
+  int64_t gpu_milli = 0;               ///< of each task
+  std::string gpu_part;                ///< likewise, where that is no number of GPUs
+  std::vector<std::string> gpu_models;
+  std::string required_topology, preferred_topology;
+};
+
 /// A job; or an array as a whole, which has the sums of its jobs and is called by the id of its first.
 struct JobView {
   int64_t id = 0;
@@ -142,6 +152,7 @@ struct JobView {
   std::optional<Instant> deadline;
   bool deferrable = false;
   std::string makes;                            ///< what it leaves; empty = nothing that another could use
+  std::vector<GroupView> groups;                ///< of a gang whose tasks differ
   std::string shares_with, work_kind;           ///< of a part of a GPU
   std::optional<int32_t> max_slowdown_percent;  ///< likewise; none = any
   std::string required_topology, preferred_topology;

@@ -27,6 +27,15 @@ struct Attempt {
   }
 };
 
+int64_t gpus_requested(const JobView& job) {
+  const auto of_task = [](int64_t milli) { return (milli + 999) / 1000; };
+  if (job.groups.empty()) return int64_t{job.tasks} * (job.gpus_per_task > 0 ? job.gpus_per_task : job.gpu_milli > 0 ? 1 : 0);
+  int64_t gpus = 0;
+  for (const GroupView& group : job.groups)
+    gpus += group.tasks * (group.gpu_part.empty() ? of_task(group.gpu_milli) : 1);
+  return gpus;
+}
+
 RunState state_of(const JobView& job, const Attempt& attempt, bool is_last) {
   if (attempt.runs) return RunState::kRunning;
   if (is_last) switch (job.state) {
@@ -82,7 +91,7 @@ std::vector<Run> runs_of(const JobView& job) {
     run.started = attempt.started;
     if (!attempt.runs) run.ended = attempt.ended;
     run.time_limit = job.time_limit;
-    run.gpus_requested = int64_t{job.tasks} * (job.gpus_per_task > 0 ? job.gpus_per_task : job.gpu_milli > 0 ? 1 : 0);
+    run.gpus_requested = gpus_requested(job);
     if (attempt.milli > 0) run.share = GpuShare::milli(attempt.milli);
     for (const auto& [node, indexes] : attempt.gpus)
       if (!indexes.empty())
