@@ -92,6 +92,7 @@ struct Launch {
   LaunchKey key;
   std::string node;
   std::vector<GrantedGpu> gpus;
+  int32_t gpu_milli = 0;  ///< thousandths that it has of its one GPU; 0 = all of them, or MIG devices
   Tenancy tenancy = Tenancy::kAlone;
   int64_t cpu_milli = 0;  ///< thousandths of a core; 0 = not limited
   Bytes memory;           ///< of the host; 0 = none was named
@@ -226,6 +227,8 @@ struct OthersJob {
   std::string title;  ///< as its owner called it
   // Of each of its tasks.
   int32_t gpus = 0;
+  int32_t gpu_milli = 0;                ///< in place of `gpus`: thousandths of one
+  std::string mig_profile;              ///< likewise: MIG devices, "2x1g.10gb 3g.40gb"
   std::vector<std::string> gpu_models;  ///< any of these; empty = any
   int64_t cpu_milli = 0;
   Bytes memory;
@@ -294,6 +297,9 @@ class Backend {
   /// May such a job be submitted here, beside those of others that it tells of? @param like  one of its launches, without what is not
   /// known before it is placed. @return error that says what works instead.
   [[nodiscard]] virtual Status takes(const Launch& like) const;
+
+  /// Does the cluster itself say which of a machine's GPUs a task gets? Then no task can be kept off a GPU of which others hold a part.
+  [[nodiscard]] virtual bool chooses_gpus() const { return false; }
 
   /// In the order to carry them out. Those for one launch are carried out in this order.
   virtual void submit(std::vector<Order> orders) = 0;

@@ -24,6 +24,7 @@ class BackendThread final : public Backend {
   [[nodiscard]] std::vector<std::string> notes() const override { return notes_; }
   [[nodiscard]] bool is_ready() const override { return shown_.ready; }
   [[nodiscard]] Status takes(const Launch& like) const override { return backend_->takes(like); }
+  [[nodiscard]] bool chooses_gpus() const override { return backend_->chooses_gpus(); }
   void submit(std::vector<Order> orders) override;
   /// What the thread has been told until now; it then looks again, as of `now`, and calls the listener when there is something.
   std::vector<BackendEvent> drain(Instant now) override;

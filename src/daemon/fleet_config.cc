@@ -53,6 +53,7 @@ Machine read_machine_fields(JsonFields& fields, Currency currency) {
     n.labels.push_back({key, value});
   n.whole_gpus = fields.flag("whole_gpus", n.whole_gpus);
   n.shared_gpus = fields.flag("shared_gpus", n.shared_gpus);
+  n.gpu_parts = static_cast<int32_t>(fields.integer("gpu_parts", 0, sched::kMilli, n.gpu_parts));
   n.repartition = fields.flag("repartition", n.repartition);
   for (auto& [profile, count] : fields.pairs("mig")) {
     const auto many = parse_int(count);
@@ -210,6 +211,7 @@ Json node_json(const Machine& node) {
     json["labels"][label.key] = label.value;
   if (!n.whole_gpus) json["whole_gpus"] = false;
   if (!n.shared_gpus) json["shared_gpus"] = false;
+  if (n.gpu_parts > 0) json["gpu_parts"] = n.gpu_parts;
   if (n.repartition) json["repartition"] = true;
   for (const MigAsk& mig : n.static_mig)
     json["mig"][mig.profile] = fmt::format("{}", mig.count);

@@ -41,7 +41,7 @@ Status check_writable_names(const sim::Workload& w) {
 
 /// Whether a row can hold all there is to say about the node.
 bool is_plain(const NodeSpec& n) {
-  return n.labels.empty() && n.static_mig.empty() && !n.repartition && n.whole_gpus && n.shared_gpus &&
+  return n.labels.empty() && n.static_mig.empty() && !n.repartition && n.whole_gpus && n.shared_gpus && n.gpu_parts == 0 &&
          n.max_tasks == NodeSpec().max_tasks;
 }
 

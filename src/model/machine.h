@@ -39,6 +39,9 @@ struct NodeSpec {
   bool whole_gpus = true;     ///< false: GPUs are given out as MIG instances only
   /// false: no fractions and no shares of GPU memory, as where what looks like a GPU is itself a MIG instance.
   bool shared_gpus = true;
+  /// GPUs are given out in so many equal parts each, whatever is asked for rounded up to them; 0 = in thousandths. Of a thousandth that is
+  /// left over nothing is given out.
+  int32_t gpu_parts = 0;
   /// Instances that exist and stay as they are (profile, how many).
   std::vector<MigAsk> static_mig;
   /// Unused GPUs are cut into instances as needed; takes effect where the model's MIG geometry is known.

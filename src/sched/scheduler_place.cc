@@ -125,8 +125,9 @@ std::optional<Place> Placer::pick_place(const Cluster& c, RequestId r, Room room
     const auto spot = book_.scores.best(c.free(), r, *shape, c.eligible(r));
     std::optional<Place> place = spot ? c.fit(r, spot->node, room) : std::nullopt;
     if (place && !is_promised(c.coming()[spot->node], spot->gpus, shape->milli)) {
-      // The scores do not know who shares with whom: where they chose another's GPU, every node is looked at.
-      if (c.may_share(r, spot->node, spot->gpus, room))
+      // The scores do not know who shares with whom, nor in which parts a GPU is given out: then every node is looked at.
+      const bool in_parts = c.node(spot->node).gpu_parts > 0 && c.request(r).gpus == 0;
+      if (!in_parts && c.may_share(r, spot->node, spot->gpus, room))
         place->gpus = spot->gpus;
       else
         place.reset();

@@ -47,10 +47,10 @@ struct SnapshotParts {
   }
   template <typename A>
   static void of(A& a, NodeSpec& v) {
-    auto& [name, gpu_model, gpus, gpu_memory, cpu_milli, memory, max_tasks, gpu_rate, labels, whole_gpus, shared_gpus, static_mig,
-           repartition] = v;
-    a(name, gpu_model, gpus, gpu_memory, cpu_milli, memory, max_tasks, gpu_rate, labels, whole_gpus, shared_gpus, static_mig,
-      repartition);
+    auto& [name, gpu_model, gpus, gpu_memory, cpu_milli, memory, max_tasks, gpu_rate, labels, whole_gpus, shared_gpus, gpu_parts,
+           static_mig, repartition] = v;
+    a(name, gpu_model, gpus, gpu_memory, cpu_milli, memory, max_tasks, gpu_rate, labels, whole_gpus, shared_gpus, gpu_parts,
+      static_mig, repartition);
   }
   template <typename A>
   static void of(A& a, QueueSpec& v) {

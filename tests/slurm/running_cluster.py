@@ -23,6 +23,7 @@ class RunningCluster(unittest.TestCase):
     NODES = 4
     CLOUD = 0
     ACCOUNTING = True
+    CUT = None  # Cluster.up()
     LINES = []
 
     @classmethod
@@ -51,7 +52,7 @@ class RunningCluster(unittest.TestCase):
         cls.slurm = cluster.Cluster(cls.folder / "slurm")
         cls.addClassCleanup(scratch.cleanup)
         cls.addClassCleanup(cls.slurm.down)
-        cls.slurm.up(nodes=cls.NODES, gpus=8, model="h200", accounting=cls.ACCOUNTING, cloud=cls.CLOUD,
+        cls.slurm.up(nodes=cls.NODES, gpus=8, model="h200", accounting=cls.ACCOUNTING, cloud=cls.CLOUD, cut=cls.CUT,
                      lines=["SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0", *cls.lines()])
 
     def submit(self, script, *arguments):

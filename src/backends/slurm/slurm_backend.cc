@@ -172,18 +172,40 @@ std::string SlurmBackend::slurm_account_of(const std::string& queue) const {
   return queue;
 }
 
+const SlurmMachine* SlurmBackend::find_machine(std::string_view name) const {
+  const auto at = std::ranges::find(view_.machines, name, &SlurmMachine::name);
+  return at == view_.machines.end() ? nullptr : &*at;
+}
+
+SlurmParts SlurmBackend::parts_on(std::string_view machine) const {
+  const SlurmMachine* found = find_machine(machine);
+  return found == nullptr ? SlurmParts() : parts_of(*found);
+}
+
+/// Where MIG devices are beside whole GPUs, a gres without a type would be any of both.
+std::string SlurmBackend::whole_gpus_of(std::string_view machine) const {
+  const SlurmMachine* found = find_machine(machine);
+  if (found == nullptr) return "gpu";
+  const NodeSpec node = node_of(*found);
+  return node.static_mig.empty() || node.gpu_model.empty() ? "gpu" : "gpu:" + node.gpu_model;
+}
+
 /// The file is there before Slurm is asked, and locked while it is: whoever finds it later knows that the job may be there.
 void SlurmBackend::start_own(const Launch& launch, Instant at) {
   const Order order{.kind = OrderKind::kStart, .key = launch.key, .at = at, .launch = {}, .grace = {}};
   const std::string path = intent_of(launch.key);
   auto& known = launches_[launch.key];
   if (!known.job.empty()) return;  // Slurm has it: what becomes of it is told
+  if (launch.gpu_milli > 0 && find_machine(launch.node) == nullptr)
+    return refuse(order, RefusalKind::kNotNow, fmt::format("Slurm does not tell of machine {}", launch.node));
   const Result<RunAs> user = account_of(launch.owner);
   Result<SlurmBatch> batch = user.ok() ? batch_of(launch, {.mark = mark_,
                                                            .log_folder = rules_.log_folder,
                                                            .user = user->uid == ::geteuid() ? std::nullopt : std::optional(*user),
                                                            .account = slurm_account_of(launch.queue),
-                                                           .partition = rules_.partition})
+                                                           .partition = rules_.partition,
+                                                           .whole_gpus = whole_gpus_of(launch.node),
+                                                           .parts = parts_on(launch.node)})
                                        : Result<SlurmBatch>(user.error());
   if (!batch.ok()) {
     launches_.erase(launch.key);

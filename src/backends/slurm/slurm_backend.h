@@ -40,6 +40,7 @@ class SlurmBackend final : public Backend {
   [[nodiscard]] std::string_view name() const override { return "slurm"; }
   [[nodiscard]] std::vector<std::string> notes() const override;
   [[nodiscard]] bool is_ready() const override { return ready_; }
+  [[nodiscard]] bool chooses_gpus() const override { return true; }
   void submit(std::vector<Order> orders) override;
   std::vector<BackendEvent> drain(Instant now) override;
   [[nodiscard]] std::optional<Instant> next_event_at() const override;
@@ -71,6 +72,9 @@ class SlurmBackend final : public Backend {
   [[nodiscard]] Result<RunAs> account_of(const std::string& owner) const;
   [[nodiscard]] Status make_logs(const Launch& launch, const RunAs& user) const;
   [[nodiscard]] std::string slurm_account_of(const std::string& queue) const;
+  [[nodiscard]] const SlurmMachine* find_machine(std::string_view name) const;
+  [[nodiscard]] SlurmParts parts_on(std::string_view machine) const;
+  [[nodiscard]] std::string whole_gpus_of(std::string_view machine) const;
   void start_own(const Launch& launch, Instant at);
   void place(const Placing& placing, const AttemptKey& attempt, Instant at);
   void stop(const Order& order);

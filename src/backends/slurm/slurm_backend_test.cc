@@ -299,7 +299,9 @@ TEST(SlurmLaunch, ACommandReachesItsProgramAsItStands) {
   launch.memory = Bytes::mebi(3);
   launch.time_limit = Duration::seconds(61);
   launch.environment = {{"WORDS", "two words"}};
-  const auto batch = batch_of(launch, {.mark = "feed", .log_folder = "/logs", .user = {}, .account = "lab", .partition = ""});
+  const auto batch = batch_of(
+      launch,
+      {.mark = "feed", .log_folder = "/logs", .user = {}, .account = "lab", .partition = "", .whole_gpus = "gpu", .parts = {}});
   ASSERT_TRUE(batch.ok()) << batch.error().message;
   for (const char* argument : {"--gres=gpu:2", "--cpus-per-task=2", "--mem=3M", "--time=2", "--nodelist=n1", "--account=lab",
                                "--no-requeue", "--comment=stint-launch:feed"})
@@ -308,6 +310,92 @@ TEST(SlurmLaunch, ACommandReachesItsProgramAsItStands) {
   EXPECT_TRUE(batch->script.ends_with("exec 'echo' 'a b' 'it'\\''s $HOME\n`x`'\n")) << batch->script;
   launch.environment = {{"A;rm", "x"}};
   EXPECT_FALSE(batch_of(launch, {}).ok());
+}
+
+TEST(SlurmLaunch, PartsOfGpusAreAskedForAsSlurmHasThem) {
+  Launch launch;
+  launch.key = {.job = 3, .attempt = 0, .task = 0};
+  launch.command = {"true"};
+  launch.node = "n1";
+  SlurmBatchRules rules{.whole_gpus = "gpu:h200", .parts = {.name = "shard", .per_gpu = 4}};
+  const auto gres = [&] {
+    const auto batch = batch_of(launch, rules);
+    if (!batch.ok()) return batch.error().message;
+    const auto at = std::ranges::find_if(batch->arguments, [](const std::string& a) { return a.starts_with("--gres="); });
+    return at == batch->arguments.end() ? std::string() : *at;
+  };
+  EXPECT_EQ(gres(), "");
+  launch.gpus = {{.index = 4, .uuid = "", .mig_uuid = ""}};
+  EXPECT_EQ(gres(), "--gres=gpu:h200:1") << "a MIG device is none";
+  launch.tenancy = Tenancy::kShared;
+  launch.gpu_milli = 250;
+  EXPECT_EQ(gres(), "--gres=shard:1");
+  launch.gpu_milli = 750;
+  EXPECT_EQ(gres(), "--gres=shard:3");
+  rules.parts = {};
+  EXPECT_THAT(gres(), HasSubstr("Slurm divides no GPU of n1: give it shards"));
+  launch.gpu_milli = 0;
+  launch.gpus = {{.index = -1, .uuid = "", .mig_uuid = "1g.18gb"},
+                 {.index = -1, .uuid = "", .mig_uuid = "3g.71gb"},
+                 {.index = -1, .uuid = "", .mig_uuid = "1g.18gb"}};
+  EXPECT_EQ(gres(), "--gres=gpu:1g.18gb:2,gpu:3g.71gb:1");
+}
+
+SlurmMachine machine_with(std::vector<SlurmGres> gres) {
+  SlurmMachine machine;
+  machine.name = "n1";
+  machine.gres = std::move(gres);
+  machine.partitions = {"main"};
+  return machine;
+}
+
+TEST(SlurmFleet, AMachineIsMadeOfThePartsThatSlurmGivesOut) {
+  Machine configured;
+  configured.node.gpu_model = "H200";
+  configured.node.gpu_memory = Bytes::gibi(int64_t{141});
+  SlurmFleet fleet({{"n1", configured}});
+  const auto made = [&](std::vector<SlurmGres> gres) {
+    SlurmView view;
+    view.machines = {machine_with(std::move(gres))};
+    fleet.look(view);
+    return fleet.machines().front().machine.node;
+  };
+  const NodeSpec whole = made({{.name = "gpu", .type = "h200", .count = 8, .indexes = {}}});
+  EXPECT_FALSE(whole.shared_gpus);
+  const NodeSpec shared = made({{.name = "gpu", .type = "h200", .count = 8, .indexes = {}},
+                                {.name = "shard", .type = "h200", .count = 32, .indexes = {}}});
+  EXPECT_TRUE(shared.shared_gpus);
+  EXPECT_EQ(shared.gpu_parts, 4);
+  EXPECT_EQ(shared.gpu_memory, Bytes::gibi(int64_t{141}));
+  const NodeSpec cut = made({{.name = "gpu", .type = "1g.18gb", .count = 9, .indexes = {}}});
+  EXPECT_FALSE(cut.whole_gpus);
+  EXPECT_EQ(cut.gpu_model, "H200");
+  EXPECT_EQ(cut.gpus, 2) << "nine sevenths";
+  EXPECT_THAT(cut.static_mig, ElementsAre(MigAsk{.profile = "1g.18gb", .count = 9}));
+}
+
+TEST(SlurmOthers, PartsOfGpusAreTold) {
+  SlurmView view;
+  view.machines = {machine_with({{.name = "gpu", .type = "h200", .count = 8, .indexes = {}},
+                                 {.name = "gpu", .type = "1g.18gb", .count = 7, .indexes = {}},
+                                 {.name = "shard", .type = "", .count = 24, .indexes = {}}})};
+  SlurmEntry entry;
+  entry.id = "7";
+  entry.state = RunState::kPending;
+  entry.held = true;
+  entry.account = "lab";
+  entry.partition = "main";
+  const auto told = [&](const char* gres) {
+    entry.per_node = gres;
+    SlurmOthers others({.queues = {}, .known_queues = {"lab"}, .partitions = {}, .qos = {}});
+    const auto events = others.look({{&entry, "7"}}, view, now());
+    const auto* job = events.empty() ? nullptr : std::get_if<OthersJob>(&events.front());
+    return job == nullptr ? OthersJob() : *job;
+  };
+  EXPECT_EQ(told("gres:shard:1").gpu_milli, 333) << "of three";
+  EXPECT_EQ(told("gres:shard:3").gpus, 1);
+  EXPECT_EQ(told("gres:gpu:1g.18gb:2").mig_profile, "2x1g.18gb");
+  EXPECT_EQ(told("gres:gpu:h200:2").gpus, 2);
 }
 
 TEST(SlurmLaunch, AnAttemptIsReadByTheDaemonThatWroteIt) {

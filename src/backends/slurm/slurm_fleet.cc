@@ -4,6 +4,7 @@
 
 #include "base/counted.h"
 #include "codec/slurm/hostlist.h"
+#include "model/mig_ask.h"
 
 namespace stint {
 namespace {
@@ -16,14 +17,30 @@ bool is_free(std::string_view name, const SlurmView& view) {
   });
 }
 
+/// What Slurm says it is made of. @param configured  says what GPUs are that Slurm only knows as MIG devices, and how much memory they have
+NodeSpec made_of(const SlurmMachine& machine, const NodeSpec& configured) {
+  NodeSpec node = node_of(machine);
+  node.gpu_memory = configured.gpu_memory;
+  const SlurmParts parts = parts_of(machine);
+  node.shared_gpus = parts.per_gpu > 0;
+  node.gpu_parts = static_cast<int32_t>(parts.per_gpu);
+  if (node.gpus > 0 || node.static_mig.empty()) return node;
+  node.whole_gpus = false;
+  node.gpu_model = configured.gpu_model;
+  node.gpus = configured.gpus;
+  if (node.gpus > 0) return node;
+  constexpr int64_t kGpu = 1000;
+  node.gpus = static_cast<int32_t>((compute_milli(node.gpu_model, node.static_mig) + kGpu - 1) / kGpu);
+  return node;
+}
+
 }  // namespace
 
 MachineReport SlurmFleet::report_of(const SlurmMachine& machine, const SlurmView& view) const {
   MachineReport report{.news = MachineNews::kThere, .machine = {}, .detail = ""};
   if (const auto configured = configured_.find(machine.name); configured != configured_.end())
     report.machine = configured->second;
-  report.machine.node = node_of(machine);
-  report.machine.node.shared_gpus = false;
+  report.machine.node = made_of(machine, report.machine.node);
   // What a job may run on is fixed when it comes: a machine that is used stays what it was.
   const auto before = reports_.find(machine.name);
   if (before != reports_.end() && before->second.machine != report.machine && !is_free(machine.name, view))

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 
 #include "base/text.h"
 
@@ -64,18 +65,38 @@ Result<std::string> script_of(const Launch& launch) {
 
 }  // namespace
 
+namespace {
+
+/// Which GPUs of the machine they are Slurm says.
+Result<std::string> gres_of(const Launch& launch, const SlurmBatchRules& rules) {
+  if (launch.gpu_milli > 0) {
+    if (rules.parts.per_gpu == 0)
+      return invalid("launch {}: Slurm divides no GPU of {}: give it shards (Gres=shard:…), or ask for a whole GPU",
+                     format_key(launch.key), launch.node);
+    constexpr int64_t kGpu = 1000;
+    return fmt::format("{}:{}", rules.parts.name, (launch.gpu_milli * rules.parts.per_gpu + kGpu - 1) / kGpu);
+  }
+  std::map<std::string, int> devices;  // by MIG profile; "" = whole GPUs
+  for (const GrantedGpu& gpu : launch.gpus)
+    ++devices[gpu.mig_uuid];
+  std::string gres;
+  for (const auto& [profile, count] : devices)
+    gres += fmt::format("{}{}:{}", gres.empty() ? "" : ",", profile.empty() ? rules.whole_gpus : "gpu:" + profile, count);
+  return gres;
+}
+
+}  // namespace
+
 Result<SlurmBatch> batch_of(const Launch& launch, const SlurmBatchRules& rules) {
   const std::string key = format_key(launch.key);
   if (launch.command.empty()) return invalid("launch {}: no command: give a program to run", key);
-  for (const GrantedGpu& gpu : launch.gpus)
-    if (!gpu.mig_uuid.empty()) return invalid("launch {}: Slurm is asked for whole GPUs only", key);
-  if (launch.tenancy == Tenancy::kShared) return invalid("launch {}: Slurm is asked for whole GPUs only", key);
+  TRY_ASSIGN(const std::string gres, gres_of(launch, rules));
   SlurmBatch batch;
   std::vector<std::string>& a = batch.arguments;
   a = {"--parsable", "--export=ALL", "--no-requeue", "--nodes=1", "--ntasks=1", "--job-name=" + own_name(launch.key)};
   a.push_back("--comment=" + std::string(kMarkPrefix) + rules.mark);
   a.push_back("--nodelist=" + launch.node);
-  if (!launch.gpus.empty()) a.push_back(fmt::format("--gres=gpu:{}", launch.gpus.size()));
+  if (!gres.empty()) a.push_back("--gres=" + gres);
   constexpr int64_t kMilli = 1000;
   a.push_back(fmt::format("--cpus-per-task={}", std::max<int64_t>(1, (launch.cpu_milli + kMilli - 1) / kMilli)));
   constexpr int64_t kMebi = 1 << 20;

@@ -30,9 +30,11 @@ struct SlurmBatchRules {
   std::optional<RunAs> user;  ///< to run as; none = whoever asks
   std::string account;        ///< of Slurm; empty = the user's usual one
   std::string partition;      ///< empty = Slurm's default
+  std::string whole_gpus;  ///< gres of whole GPUs there: "gpu", or with their type "gpu:h200" where MIG devices are beside them
+  SlurmParts parts;        ///< in which GPUs are divided there
 };
 
-/// @return error for what a Slurm cannot do: parts of a GPU, a command that is empty.
+/// @return error for what a Slurm cannot do: parts of a GPU that is not divided, a command that is empty.
 Result<SlurmBatch> batch_of(const Launch& launch, const SlurmBatchRules& rules);
 
 /// What a job of ours is called.

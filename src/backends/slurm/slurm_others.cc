@@ -5,6 +5,7 @@
 #include "backends/slurm/slurm_launch.h"
 #include "base/text.h"
 #include "codec/slurm/hostlist.h"
+#include "model/mig_ask.h"
 
 namespace stint {
 namespace {
@@ -15,6 +16,8 @@ bool is_running(const SlurmEntry& entry) { return entry.state == RunState::kRunn
 void put_wish(const SlurmWish& wish, OthersJob& job) {
   const sched::Request& request = wish.request;
   job.gpus = request.gpus;
+  job.gpu_milli = request.milli;
+  job.mig_profile = mig_text(request.mig);
   job.gpu_models = request.gpu_models;
   job.cpu_milli = request.cpu_milli;
   job.memory = request.memory;
@@ -107,7 +110,6 @@ Result<OthersJob> SlurmOthers::read(const SlurmEntry& entry, const std::string& 
     others.restarting = options.checkpoint.restart;
     others.grace = options.grace;
   }
-  if (wish.request.milli > 0 || !wish.request.mig.empty()) return invalid("it asks for parts of a GPU");
   if (others.state != OthersJob::State::kRuns && wish.nodes > 1 && !wish.request.anti_affinity.empty())
     return invalid("it asks for parts of several machines, and two of them could be the same one: ask for whole machines");
   put_wish(wish, others);

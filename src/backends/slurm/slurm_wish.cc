@@ -71,7 +71,7 @@ Status ask_for(const SlurmGres& per_node, std::span<const SlurmMachine> machines
   if (per_node.count == parts)
     request.gpus = 1;
   else
-    request.milli = static_cast<int32_t>(ceil_div(per_node.count * 1000, parts));
+    request.milli = static_cast<int32_t>(std::max<int64_t>(1, per_node.count * 1000 / parts));
   return {};
 }
 
@@ -300,6 +300,12 @@ NamedEntries named_entries(std::span<const SlurmEntry> entries) {
   // Ids are given out in this order: an older job has a smaller one.
   std::ranges::stable_sort(all.named, {}, [](const auto& n) { return std::tuple(n.first->submitted, job_number(n.second)); });
   return all;
+}
+
+SlurmParts parts_of(const SlurmMachine& machine) {
+  for (const char* name : {"shard", "mps"})
+    if (const int64_t parts = parts_per_gpu(name, {&machine, 1}); parts > 1) return {.name = name, .per_gpu = parts};
+  return {};
 }
 
 NodeSpec node_of(const SlurmMachine& machine) {

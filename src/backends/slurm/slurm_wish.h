@@ -44,6 +44,14 @@ SlurmNote note_of(const SlurmEntry& entry);
 /// One word without blanks or commas in need of quotes: `stint/placed=1795297550/wants=n[1-2]`.
 std::string to_text(const SlurmNote& note);
 
+/// Gres in which GPUs are shared: "shard" or "mps", so many of each GPU; 0 = they are not.
+struct SlurmParts {
+  std::string name;
+  int64_t per_gpu = 0;
+};
+/// Of the machine; of both kinds shards.
+SlurmParts parts_of(const SlurmMachine& machine);
+
 /// Slurm says how each of its conditions stands: `afterok:1(unfulfilled)`.
 inline bool waits_for_others(const SlurmEntry& entry) { return !is_absent_in_slurm(entry.dependency); }
 /// What Slurm runs again it puts off; that is no wish of the owner's.

@@ -15,20 +15,35 @@ namespace {
 constexpr int64_t kMilliGpu = 1'000;
 constexpr int64_t kMicroPerMilli = 1'000;
 
+/// For how many tasks such a machine has the MIG devices that each of them asks for.
+int64_t devices_for(std::span<const MigAsk> asks, const NodeKind& kind) {
+  int64_t tasks = kind.max_tasks;
+  for (const MigAsk& ask : asks) {
+    const auto has = std::ranges::find(kind.static_mig, ask.profile, &MigAsk::profile);
+    tasks = has == kind.static_mig.end() ? 0 : std::min<int64_t>(tasks, has->count / ask.count);
+  }
+  return tasks;
+}
+
 /// What one task holds of such a machine's GPUs, in thousandths; none = the machine has nothing like it.
 std::optional<int64_t> held_milli(const JobRequest& r, const NodeKind& kind) {
   if (!r.gpu_models.empty() && !is_among(kind.gpu_model, r.gpu_models)) return std::nullopt;
   const auto if_it_has = [&](bool fits, int64_t milli) { return fits ? std::optional(milli) : std::nullopt; };
   if (r.gpus > 0) return if_it_has(r.gpus <= kind.gpus, r.gpus * kMilliGpu);
-  if (r.gpu_milli > 0) return if_it_has(kind.gpus > 0, r.gpu_milli);
+  const auto in_parts = [&](int64_t milli) {
+    if (kind.gpu_parts == 0) return milli;
+    return (milli * kind.gpu_parts + kMilliGpu - 1) / kMilliGpu * kMilliGpu / kind.gpu_parts;
+  };
+  if (r.gpu_milli > 0) return if_it_has(kind.gpus > 0, in_parts(r.gpu_milli));
   if (r.gpu_memory.count() > 0) {
     if (kind.gpus == 0 || r.gpu_memory > kind.gpu_memory) return std::nullopt;
     const Int128 share = (Int128{r.gpu_memory.count()} * kMilliGpu + kind.gpu_memory.count() - 1) / kind.gpu_memory.count();
-    return static_cast<int64_t>(share);
+    return in_parts(static_cast<int64_t>(share));
   }
   if (!r.mig_profile.empty()) {
     const MigGeometry* geometry = find_mig_geometry(kind.gpu_model);
     const std::vector<MigAsk> asks = mig_asks_of(r.mig_profile);
+    if (!kind.static_mig.empty()) return if_it_has(devices_for(asks, kind) > 0, compute_milli(kind.gpu_model, asks));
     const auto has = [&](const MigAsk& ask) { return geometry->find_profile(ask.profile) != nullptr; };
     if (geometry == nullptr || kind.gpus == 0 || !std::ranges::all_of(asks, has)) return std::nullopt;
     return compute_milli(kind.gpu_model, asks);
@@ -50,7 +65,8 @@ int64_t tasks_on(const JobRequest& r, const NodeKind& kind) {
   if (r.gpus > 0)
     tasks = std::min<int64_t>(tasks, kind.gpus / r.gpus);
   else if (!r.mig_profile.empty())
-    tasks = std::min(tasks, kind.gpus * kMilliGpu / *held);
+    tasks =
+        std::min(tasks, kind.static_mig.empty() ? kind.gpus * kMilliGpu / *held : devices_for(mig_asks_of(r.mig_profile), kind));
   else if (*held > 0)
     tasks = std::min(tasks, kind.gpus * (kMilliGpu / *held));
   if (r.cpu_milli > 0) tasks = std::min(tasks, kind.cpu_milli / r.cpu_milli);
@@ -211,6 +227,8 @@ NodeKind kind_of(const Machine& node, const GovernPolicy& policy) {
           .rate = node.rate,
           .whole_gpus = node.node.whole_gpus,
           .shared_gpus = node.node.shared_gpus,
+          .gpu_parts = node.node.gpu_parts,
+          .static_mig = node.node.static_mig,
           .max_tasks = node.node.max_tasks};
 }
 
@@ -277,7 +295,9 @@ Status check_tasks(const JobRequest& request, const GovernPolicy& policy, std::s
     return invalid("no machine has a GPU of model {}: the fleet has {}", fmt::join(request.gpu_models, " or "), exists);
   std::erase_if(usable, [&](const NodeKind* kind) { return !held_milli(request, *kind) || !may_hold(request, *kind); });
   if (usable.empty())
-    return invalid("no machine has {}: the fleet has {}; ask for fewer a task and for more tasks", asked_for(request), exists);
+    return invalid(
+        "no machine has {}: the fleet has {}; ask for {}", asked_for(request), exists,
+        request.gpus > 0 ? "fewer a task and for more tasks" : "a whole GPU (--gpus 1), or for a part that some machine gives");
   int64_t tasks = 0;
   for (const NodeKind* kind : usable)
     tasks += tasks_on(request, *kind) * kind->machines;

@@ -28,6 +28,8 @@ struct NodeKind {
   std::string owner;                           ///< the client it is dedicated to; empty = everybody's
   Rate rate;                                   ///< of the whole machine
   bool whole_gpus = true, shared_gpus = true;  ///< may jobs ask for whole GPUs of it, for parts of one?
+  int32_t gpu_parts = 0;                       ///< of each GPU; 0 = thousandths
+  std::vector<MigAsk> static_mig;              ///< devices that exist and stay; empty = cut as needed, or none
   int32_t max_tasks = INT32_MAX;
   int32_t machines = 1;
   bool operator==(const NodeKind&) const = default;

@@ -10,10 +10,29 @@
 #include "sched/policy_text.h"
 
 namespace stint {
+/// Parts of a GPU are kept apart by placing them, which a cluster that chooses the GPUs itself does not leave to us.
+Status Engine::Impl::check_neighbours(const JobRequest& request) const {
+  if (!backend->chooses_gpus()) return {};
+  for (int32_t task = 0; task < request.tasks; ++task) {
+    const JobRequest& needs = needs_of(request, task);
+    if (needs.gpu_milli == 0 && needs.gpu_memory == Bytes()) continue;
+    const bool apart = !needs.shares_with.empty() || needs.max_slowdown_percent >= 0;
+    if (!apart && fleet.govern.share_across_clients) continue;
+    return invalid(
+        "{} chooses the GPU of a part itself, and no job can be kept off that GPU: ask for a MIG device (--mig), a whole GPU, or "
+        "{}",
+        backend->name(),
+        apart ? "a part without --shares-with and --max-slowdown-percent"
+              : "have the operator allow govern: share_across_clients");
+  }
+  return {};
+}
+
 /// Not by every backend: it may be that others alone make the jobs there, or that it has no images.
 Status Engine::Impl::check_taken(const JobRequest& request) const {
   TRY(check_no_others_job(request));
   if (backend == nullptr) return {};
+  TRY(check_neighbours(request));
   int32_t task = 0;
   if (request.groups.empty()) return backend->takes(launch_like(request, task));
   for (const JobGroup& group : request.groups) {

@@ -62,6 +62,7 @@ struct Engine::Impl : EngineBooks {
 
   // engine_commands.cc
   [[nodiscard]] Status check_writable() const;
+  [[nodiscard]] Status check_neighbours(const JobRequest& request) const;
   [[nodiscard]] Status check_taken(const JobRequest& request) const;
   [[nodiscard]] Result<const JobBook*> find_job(int64_t id) const;
   Status count_command(RecordKind kind, const JobBook& job, const CommandInfo& by);

@@ -27,6 +27,8 @@ JobRequest make_request(const OthersJob& job, std::string_view cluster) {
   request.tags = {{std::string(kOthersTag), job.name}};
   request.command = {fmt::format("{} job {}", cluster, job.name)};
   request.gpus = job.gpus;
+  request.gpu_milli = job.gpu_milli;
+  request.mig_profile = job.mig_profile;
   request.gpu_models = job.gpu_models;
   request.cpu_milli = job.cpu_milli;
   request.memory = job.memory;
@@ -121,7 +123,10 @@ void Engine::Impl::take_in(const OthersJob& job) {
     if (!runs) dismissed.push_back(job.name);
     return;
   }
-  const Result<int64_t> id = runs ? stage_unasked(request, by) : stage_request(request, by);
+  const Status apart = runs ? Status() : check_neighbours(request);
+  const Result<int64_t> id = !apart.ok() ? Result<int64_t>(apart.error())
+                             : runs      ? stage_unasked(request, by)
+                                         : stage_request(request, by);
   if (!id.ok()) {
     kept_out.insert_or_assign(job.name, job);
     if (std::exchange(told_kept_out[job.name], id.error().message) == id.error().message) return;

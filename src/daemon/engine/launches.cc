@@ -81,6 +81,7 @@ Launch launch_like(const JobRequest& r, int32_t task) {
   if (!needs.mig_profile.empty()) launch.gpus = {{.index = kAnyGpu, .uuid = "", .mig_uuid = needs.mig_profile}};
   const bool part = needs.gpu_milli > 0 || needs.gpu_memory > Bytes() || !needs.mig_profile.empty();
   launch.tenancy = part ? Tenancy::kShared : Tenancy::kAlone;
+  launch.gpu_milli = needs.gpu_milli;
   launch.cpu_milli = needs.cpu_milli;
   launch.memory = needs.memory;
   launch.command = command_of(r);
@@ -132,6 +133,7 @@ Launch Launches::launch_of(sched::JobId id, const PlacedTask& placed) const {
     for (const MigAsk& ask : mig_asks_of(needs.mig_profile))
       launch.gpus.insert(launch.gpus.end(), static_cast<size_t>(ask.count),
                          GrantedGpu{.index = kAnyGpu, .uuid = "", .mig_uuid = ask.profile});
+  launch.gpu_milli = placed.place.milli;
   launch.tenancy = placed.place.milli > 0 || !needs.mig_profile.empty() ? Tenancy::kShared : Tenancy::kAlone;
   launch.memory_share =
       memory_share_of(s_.nodes[placed.place.node.index()].machine.node, s_.costs.gpu_milli(job, placed), needs.cpu_milli);

@@ -54,9 +54,11 @@ int Cluster::dynamic_profile(const Facts& facts, NodeId n) const {
 }
 
 int32_t Cluster::share_on(const Facts& facts, NodeId n) const {
-  if (facts.gpu_memory == 0) return facts.milli;
-  const int64_t total = nodes_[n.index()].gpu_memory.count();
-  return static_cast<int32_t>((facts.gpu_memory * kMilli + total - 1) / total);
+  const NodeSpec& node = nodes_[n.index()];
+  int64_t share = facts.milli;
+  if (facts.gpu_memory > 0) share = (facts.gpu_memory * kMilli + node.gpu_memory.count() - 1) / node.gpu_memory.count();
+  if (node.gpu_parts > 0) share = (share * node.gpu_parts + kMilli - 1) / kMilli * kMilli / node.gpu_parts;
+  return static_cast<int32_t>(share);
 }
 
 /// A bit for each GPU of the node of which somebody it does not share with holds a part. Who holds a place in either room counts:

@@ -452,6 +452,20 @@ TEST(Cluster, APartOfAGpuGoesWhereNobodyIsSlowedByMoreThanItBears) {
   EXPECT_EQ(why_not(whole(1)), Misfit::kGpus);
 }
 
+TEST(Cluster, AGpuMayBeGivenOutInEqualParts) {
+  Bench b;
+  NodeSpec thirds = machine("n", 1);
+  thirds.gpu_parts = 3;
+  b.cluster.add_node(thirds);
+  const TaskId first = b.task(fraction(100));
+  ASSERT_TRUE(b.run(first, 0));
+  EXPECT_EQ(b.cluster.task(first).place.milli, 333);
+  ASSERT_TRUE(b.run(b.task(fraction(333)), 0));
+  EXPECT_FALSE(b.run(b.task(fraction(334)), 0)) << "two of three";
+  EXPECT_TRUE(b.run(b.task(fraction(1)), 0));
+  EXPECT_FALSE(b.run(b.task(fraction(1)), 0)) << "nothing is left but a thousandth";
+}
+
 TEST(Cluster, WithoutBoundsNobodyIsKeptApart) {
   Bench b;
   b.cluster.add_node(machine("n", 1));
