@@ -137,7 +137,7 @@ function queueTable(board, budgets) {
 
 const KINDS = {
   "job.submitted": ["submitted", "soft"], "job.started": ["started", "good"], "job.ended": ["ended", "soft"], "job.failed": ["failed", "bad"],
-  "job.evicted": ["preempted", "warn"], "job.held": ["on hold", "warn"], "job.released": ["released", "soft"], "job.approved": ["approved", "good"],
+  "job.evicted": ["preempted", "warn"], "job.not-retried": ["not tried again", "bad"], "job.held": ["on hold", "warn"], "job.released": ["released", "soft"], "job.approved": ["approved", "good"],
   "job.refused": ["refused", "bad"], "node.up": ["up", "good"], "node.draining": ["draining", "warn"], "node.down": ["down", "bad"],
   "node.added": ["added", "good"], "node.gone": ["gone", "warn"], "node.refused": ["refused", "bad"],
   "job.needs-approval": ["needs approval", "warn"], "job.checkpoint": ["saved its work", "soft"], "node.off": ["off", "soft"], "node.on": ["on", "good"],

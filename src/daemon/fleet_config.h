@@ -44,6 +44,7 @@ struct FleetConfig {
   std::vector<std::string> topology;             ///< labels of machines, widest first: a rack of one zone is none of another's
   sched::MigCount mig = sched::MigCount::kPart;  ///< how queues' accounts count MIG instances
   std::vector<MeasuredPair> interference;        ///< who slows whom on a shared GPU
+  bool pays_retries = true;                      ///< a job fails for good where a budget has no room for another attempt
   bool machines_come = false;                    ///< there may be machines that are not named here
   bool operator==(const FleetConfig&) const = default;
 };

@@ -66,6 +66,7 @@ Status Engine::Impl::apply_fleet(const std::string& json) {
   }
   fleet.policy = next.policy;
   fleet.mig = next.mig;
+  fleet.pays_retries = next.pays_retries;
   fleet.machines_come = next.machines_come;
   if (next.machines_come && !machines_come) {
     scheduler->expect_machines();

@@ -181,6 +181,58 @@ TEST(EngineBudget, IsSpentBetweenSteps) {
   EXPECT_EQ(daemon.engine().budgets()[0].promised, Money::units(8'000 - 401 * 16));
 }
 
+FleetConfig paying(const std::string& govern) {
+  FleetConfig fleet = governed(govern);
+  fleet.pays_retries = true;
+  return fleet;
+}
+
+/// Its first task fails now.
+void fail(TestingDaemon& daemon, int64_t job) {
+  daemon.engine().stage_report({.kind = ReportKind::kEnded,
+                                .key = {.job = job, .attempt = daemon.job(job).placed.at(0).attempt, .task = 0},
+                                .at = daemon.now(),
+                                .status = {.code = 1, .signal = 0}});
+  ASSERT_TRUE(daemon.commit().ok());
+}
+
+// An attempt costs 16 at most and 8 each time: a third could end at 32.
+TEST(EngineBudget, IsNotOverrunByAttemptsOfWhatFails) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", paying(R"({"budgets":[{"name":"b","queue":"acme","per_month":"30"}]})"));
+  JobRequest job = limited_job(8, Duration::hours(1), Duration::hours(1));
+  job.retries = 1'000;
+  const int64_t id = daemon.submit(job);
+  JobRequest behind = testing_job(0, Duration::minutes(1));
+  behind.after = {id};
+  const int64_t waits = daemon.submit(behind);
+  daemon.pass(Duration::minutes(30));
+  fail(daemon, id);
+  EXPECT_EQ(daemon.job(id).state, JobState::kRunning);
+  EXPECT_EQ(daemon.job(id).starts, 2);
+  EXPECT_EQ(daemon.engine().budgets()[0].promised, Money::units(16)) << "of the second attempt";
+  daemon.pass(Duration::minutes(30));
+  fail(daemon, id);
+  EXPECT_EQ(daemon.job(id).state, JobState::kFailed);
+  EXPECT_EQ(daemon.job(id).cost, Money::units(16));
+  EXPECT_EQ(daemon.engine().budgets()[0].promised, Money::units(0));
+  EXPECT_EQ(daemon.job(waits).state, JobState::kDependencyFailed);
+  daemon.restart();
+  daemon.pass(Duration::hours(2));
+  EXPECT_EQ(daemon.job(id).starts, 2);
+}
+
+TEST(EngineBudget, ThatOnlyWarnsLetsItBeTriedAgain) {
+  const ScratchDir dir;
+  TestingDaemon daemon(dir / "log.db", paying(R"({"budgets":[{"name":"b","queue":"acme","per_month":"20","at_limit":"warn"}]})"));
+  JobRequest job = limited_job(8, Duration::hours(1), Duration::hours(1));
+  job.retries = 1'000;
+  const int64_t id = daemon.submit(job);
+  daemon.pass(Duration::minutes(30));
+  fail(daemon, id);
+  EXPECT_EQ(daemon.job(id).state, JobState::kRunning);
+}
+
 TEST(EngineBudget, AMonthEndsAndTheBooksBeginAnew) {
   const ScratchDir dir;
   TestingDaemon daemon(dir / "log.db", governed(R"({"budgets":[{"name":"b","queue":"acme","per_month":"100000"}]})"));

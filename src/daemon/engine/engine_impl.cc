@@ -42,6 +42,7 @@ Engine::Impl::Impl(EventLog& event_log, EngineOptions engine_options)
                 .touched = touched,
                 .accounts = spend_accounts,
                 .costs = costs,
+                .governance = governance,
                 .trail = trail,
                 .live = live,
                 .desk = desk,

@@ -122,6 +122,37 @@ Governance::Outlook Governance::outlook_of(const BudgetRule& rule, const Standin
   return outlook;
 }
 
+/// What one attempt of it can cost at most.
+Spend Governance::cost_of_attempt(const JobBook& job) const {
+  const Spend all = most_cost_of(*job.request).spend;
+  const int64_t jobs = std::max(job.request->array, 1);
+  return {.nanos = all.nanos / jobs, .micro_gpu_hours = all.micro_gpu_hours / jobs};
+}
+
+void Governance::promise_again(JobBook& job) {
+  if (!s_.fleet.pays_retries || !governed() || job.state == JobState::kNeedsApproval) return;
+  Spend more = cost_of_attempt(job);
+  more -= lesser(more, job.promised);
+  job.promised += more;
+  book_.spend[job.account].promised += more;
+  book_.changed = true;
+}
+
+std::string Governance::overrun_by_another(const JobBook& job, Instant at) const {
+  if (!s_.fleet.pays_retries) return "";
+  const std::vector<const BudgetRule*> all = all_budgets();
+  if (all.empty()) return "";
+  const Standing stands = standing(at);
+  const Spend full = cost_of_attempt(job);
+  const Int128 more = full.nanos - lesser(full, job.promised).nanos;
+  for (const BudgetRule* rule : all) {
+    if (rule->at_limit == AtLimit::kWarn || !pays(*rule, job.queue.index(), project_of(*job.request))) continue;
+    const BudgetStanding budget = standing_of(*rule, stands.spent, stands.promised);
+    if (more > 0 && budget.spent + budget.promised + more > rule->per_month.count_nanos()) return rule->name;
+  }
+  return "";
+}
+
 std::vector<const BudgetRule*> Governance::all_budgets() const {
   std::vector<const BudgetRule*> all;
   for (const auto* rules : {&s_.fleet.govern.budgets, &book_.budgets})

@@ -70,6 +70,12 @@ class Governance {
   /// @return events that tell of thresholds that were reached and of promises that go beyond a budget, once each a month.
   std::vector<EventView> watch_budgets(Instant now);
 
+  // What runs again.
+  /// The budget that another attempt of the job could overrun, and that does not merely warn; empty = none.
+  [[nodiscard]] std::string overrun_by_another(const JobBook& job, Instant at) const;
+  /// What an attempt can cost is promised anew.
+  void promise_again(JobBook& job);
+
   // At the door.
   /// @return why somebody must approve it first; empty = no approval is needed. Claims what it asks for until the step is written.
   Result<std::string> admit_submit(const JobRequest& request, Instant at, AdmissionRefusal* why);
@@ -94,6 +100,7 @@ class Governance {
 
  private:
   [[nodiscard]] bool governed() const;
+  [[nodiscard]] Spend cost_of_attempt(const JobBook& job) const;
   [[nodiscard]] bool pays(const BudgetRule& rule, uint32_t queue, std::string_view project) const;
   [[nodiscard]] AdmissionFacts facts_of(const JobRequest& request, Instant at);
   [[nodiscard]] Status check_backlog_of(const JobRequest& request, AdmissionRefusal* why) const;

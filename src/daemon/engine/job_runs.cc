@@ -179,8 +179,17 @@ void JobRuns::settle(sched::JobId id) {
     end(id, JobState::kCancelled);
   else if (job.failures++ >= job.request->retries)
     end(id, JobState::kFailed);
+  else if (const std::string budget = s_.governance.overrun_by_another(job, s_.now); !budget.empty())
+    stay_failed(id, budget);
   else
     back_to_waiting(id);
+}
+
+/// The scheduler would start it again.
+void JobRuns::stay_failed(sched::JobId id, const std::string& budget) {
+  add_event(s_.events, sched::EventKind::kCancel, id);
+  s_.trail.note("job.not-retried", id, "", fmt::format("budget {} has no room for what another attempt may cost", budget));
+  end(id, JobState::kFailed);
 }
 
 void JobRuns::apply_cancel(sched::JobId id) {
@@ -281,6 +290,7 @@ void JobRuns::left(sched::JobId id) {
 
 void JobRuns::back_to_waiting(sched::JobId id) {
   s_.jobs[id.index()].failing = false;
+  s_.governance.promise_again(s_.jobs[id.index()]);
   set_state(id, s_.jobs[id.index()].on_hold ? JobState::kOnHold : JobState::kWaiting);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "daemon/engine/event_trail.h"
+#include "daemon/engine/governance.h"
 #include "daemon/engine/order_desk.h"
 #include "daemon/engine/run_costs.h"
 
@@ -27,6 +28,7 @@ class JobRuns {
     std::vector<sched::JobId>& touched;
     SpendAccounts& accounts;
     RunCosts& costs;
+    Governance& governance;
     EventTrail& trail;
     // Towards the backend.
     const bool& live;
@@ -62,6 +64,7 @@ class JobRuns {
   [[nodiscard]] static int32_t staying(const JobBook& job);
   void left(sched::JobId id);
   void back_to_waiting(sched::JobId id);
+  void stay_failed(sched::JobId id, const std::string& budget);
 
   View s_;
 };
