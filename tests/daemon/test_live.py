@@ -201,7 +201,7 @@ class Parts(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             config = {"nodes": [{"name": "n0", "gpu_model": "A100-80GB", "gpus": 1, "gpu_memory": "80GiB", "cpu_milli": 64000,
                                  "memory": "512GiB", "per_hour": "4", "mig": {"2g.20gb": "2"}}],
-                      "queues": [{"name": "acme", "limit_gpus": 2}, {"name": "zoo"}],  # a part counts by its compute slices
+                      "queues": [{"name": "acme", "limit_gpus": 0.3}, {"name": "zoo"}],  # a part counts as two of the GPU's seven slices
                       "telemetry": {"nvml_library": FAKE_NVML}}
             daemon = RunningDaemon(STINT, folder, config, simulate=False,
                                    environment={"FAKE_NVML_MIG": "2", "FAKE_NVML_MIG_USED": "0", "FAKE_NVML_USED_MIB": "100"})
@@ -216,7 +216,7 @@ class Parts(unittest.TestCase):
             first, second = submit(), submit()
             wait_until(lambda: state(first) == "running")
             self.assertEqual(state(second), "waiting", "its queue has a limit")
-            config["queues"] = [config["queues"][1], {"name": "acme", "limit_gpus": 4}]
+            config["queues"] = [config["queues"][1], {"name": "acme", "limit_gpus": 0.6}]
             daemon.configure(config)
             daemon.process.send_signal(signal.SIGHUP)
             wait_until(lambda: state(second) == "running")

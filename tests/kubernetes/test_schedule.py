@@ -102,6 +102,8 @@ class Schedule(ScheduledPods):
         self.wait("and has all in its books", lambda: [self.state(second, n) for n in "abc"] == ["running"] * 3)
 
     def test_who_was_killed_does_not_wait_for_its_own_lease(self):
+        # Of another, who was killed, it would wait for ten minutes.
+        self.cluster.kubectl("-n", "stint", "delete", "lease", "stint", "--ignore-not-found")
         daemon = self.daemon(lease="10m")
         self.make("a")
         self.wait("it binds", lambda: "a" in self.nodes())
