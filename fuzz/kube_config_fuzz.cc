@@ -1,6 +1,7 @@
 // kubeconfig files (YAML), what credential plugins print, lines of a watch, Jobs and their events, descriptions of clients' namespaces.
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "codec/kubernetes/kube_config.h"
