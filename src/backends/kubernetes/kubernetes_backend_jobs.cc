@@ -49,7 +49,11 @@ Status KubernetesBackend::find_intents() {
   fs::create_directories(folder, failed);
   for (fs::directory_iterator it(folder, failed); !failed && it != fs::directory_iterator(); it.increment(failed)) {
     const auto key = parse_key(it->path().filename().string() + ".0");
-    if (!key) continue;
+    if (!key) {  // of a write that was cut off before the file had its name
+      std::error_code ignored;
+      fs::remove(it->path(), ignored);
+      continue;
+    }
     TRY_ASSIGN(const std::string text, read_all(it->path().string()));
     const std::vector<std::string_view> words = split(trim(text), ' ');
     OwnJob& own = own_[attempt_of(*key)];
