@@ -42,8 +42,9 @@ class Shelf {
       for (auto& [user, own] : client.users)
         while (found->second.user && own.bytes > *found->second.user && !own.oldest_first.empty())
           take(client, own, LogCause::kUser);
-      while (found->second.client && client.bytes > *found->second.client && take_of_largest_user(client, LogCause::kClient)) {
-      }
+      if (const auto most = found->second.client)
+        while (client.bytes > *most && take_of_largest_user(client, LogCause::kClient, part_of(*most, client.users.size()))) {
+        }
     }
     while (rules_.most && all_ > *rules_.most && take_of_largest_client()) {
     }
@@ -71,22 +72,29 @@ class Shelf {
     if (cause == LogCause::kAge || logs_[log].bytes > Bytes()) cuts_.push_back({.log = log, .cause = cause});
   }
 
-  /// Of those that have something that may go; of equal ones the first by name. @return false: none has.
-  bool take_of_largest_user(Client& client, LogCause cause) {
+  static Bytes part_of(Bytes bound, size_t among) { return Bytes::of(bound.count() / static_cast<int64_t>(among)); }
+
+  /// Of those that take more than their part and have something that may go; of equal ones the first by name: what runs may go over a bound,
+  /// and those within their part do not pay for that. @return false: there is none.
+  bool take_of_largest_user(Client& client, LogCause cause, Bytes part) {
     User* largest = nullptr;
     for (auto& [name, user] : client.users)
-      if (!user.oldest_first.empty() && (largest == nullptr || user.bytes > largest->bytes)) largest = &user;
+      if (!user.oldest_first.empty() && user.bytes > part && (largest == nullptr || user.bytes > largest->bytes)) largest = &user;
     if (largest != nullptr) take(client, *largest, cause);
     return largest != nullptr;
   }
 
   bool take_of_largest_client() {
     Client* largest = nullptr;
+    const Bytes part = part_of(*rules_.most, clients_.size());
+    const auto may_give = [&part](const Client& client) {
+      return std::ranges::any_of(client.users, [&](const auto& user) {
+        return !user.second.oldest_first.empty() && user.second.bytes > part_of(part, client.users.size());
+      });
+    };
     for (auto& [name, client] : clients_)
-      if (std::ranges::any_of(client.users, [](const auto& user) { return !user.second.oldest_first.empty(); }) &&
-          (largest == nullptr || client.bytes > largest->bytes))
-        largest = &client;
-    return largest != nullptr && take_of_largest_user(*largest, LogCause::kTotal);
+      if (client.bytes > part && may_give(client) && (largest == nullptr || client.bytes > largest->bytes)) largest = &client;
+    return largest != nullptr && take_of_largest_user(*largest, LogCause::kTotal, part_of(part, largest->users.size()));
   }
 
   const std::vector<JobLog>& logs_;

@@ -55,6 +55,17 @@ TEST(LogRules, WhatRunsCountsAndStays) {
   EXPECT_THAT(jobs_cut(logs, rules), ElementsAre(2)) << "and what takes no room makes none";
 }
 
+TEST(LogRules, WhoIsWithinTheirPartDoesNotPayForWhatRuns) {
+  const std::vector<JobLog> logs = {log_of(1, "acme", "vera", 2, hour(1)), log_of(2, "acme", "eve", 8, std::nullopt),
+                                    log_of(3, "zoo", "zoe", 4, hour(1))};
+  LogRules rules;
+  rules.clients["acme"].client = Bytes::mebi(6);
+  EXPECT_THAT(jobs_cut(logs, rules), IsEmpty()) << "Vera has 2 of the 3 that are hers";
+  EXPECT_THAT(jobs_cut(logs, {.most = Bytes::mebi(9)}), IsEmpty())
+      << "nor of what all may take: Zoe has 4 of 4.5, Vera 2 of 2.25";
+  EXPECT_THAT(jobs_cut(logs, {.most = Bytes::mebi(7)}), ElementsAre(1, 3)) << "2 of 1.75, then 4 of 3.5";
+}
+
 TEST(LogRules, WithinAClientTheLargestUserGivesWay) {
   const std::vector<JobLog> logs = {log_of(1, "acme", "vera", 2, hour(1)), log_of(2, "acme", "eve", 5, hour(2)),
                                     log_of(3, "acme", "eve", 5, hour(3)), log_of(4, "zoo", "zoe", 50, hour(1))};
