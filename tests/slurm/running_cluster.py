@@ -9,6 +9,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from running_daemon import RunningDaemon  # noqa: E402
+
 STINT = sys.argv.pop(1) if len(sys.argv) > 1 else "stint"
 loader = importlib.machinery.SourceFileLoader("cluster", str(pathlib.Path(__file__).parent / "cluster"))
 cluster = importlib.util.module_from_spec(importlib.util.spec_from_loader("cluster", loader))
@@ -70,3 +73,20 @@ class RunningCluster(unittest.TestCase):
     def more(self):
         """What else a failure shows."""
         return ""
+
+
+class DaemonOverSlurm(RunningCluster):
+    """Two machines under a daemon; no job is left after a test."""
+    NODES = 2
+
+    def start(self, config):
+        folder = self.folder / self._testMethodName
+        folder.mkdir()
+        self.daemon = RunningDaemon(STINT, folder, config, simulate=False, flags=[], environment=self.slurm.environment())
+        self.addCleanup(self.daemon.stop)
+        self.wait("its machines are known", lambda: len(self.daemon.json("nodes")["nodes"]) == self.NODES)
+
+    def tearDown(self):
+        self.slurm.run("scancel", "--state=PENDING", check=False)
+        self.slurm.run("scancel", "--state=RUNNING", check=False)
+        self.wait("the queue is empty", lambda: not self.slurm.run("squeue", "-h", check=False).stdout)

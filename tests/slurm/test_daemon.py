@@ -4,14 +4,10 @@ killed in between, and nothing is lost or run twice.
 
 Usage: test_daemon.py STINT. Skipped where Slurm or root is missing (scripts/setup installs the packages).
 """
-import pathlib
-import sys
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from running_cluster import STINT, RunningCluster  # noqa: E402
-from running_daemon import RunningDaemon  # noqa: E402
+from running_cluster import DaemonOverSlurm
 
 CONFIG = {
     "nodes": [{"name": "n[1-2]", "per_hour": "16"}],
@@ -21,8 +17,7 @@ CONFIG = {
 }
 
 
-class Daemon(RunningCluster):
-    NODES = 2
+class Daemon(DaemonOverSlurm):
     LINES = ["KillWait=1", "SlurmdTimeout=15", "MinJobAge=60", "JobRequeue=1"]
 
     @classmethod
@@ -33,16 +28,7 @@ class Daemon(RunningCluster):
             cls.slurm.run("sacctmgr", "-i", "add", "user", "root", f"account={account}")
 
     def setUp(self):
-        folder = self.folder / self._testMethodName
-        folder.mkdir()
-        self.daemon = RunningDaemon(STINT, folder, CONFIG, simulate=False, flags=[], environment=self.slurm.environment())
-        self.addCleanup(self.daemon.stop)
-        self.wait("its machines are known", lambda: len(self.daemon.json("nodes")["nodes"]) == 2)
-
-    def tearDown(self):
-        self.slurm.run("scancel", "--state=PENDING", check=False)
-        self.slurm.run("scancel", "--state=RUNNING", check=False)
-        self.wait("the queue is empty", lambda: not self.slurm.run("squeue", "-h", check=False).stdout)
+        self.start(CONFIG)
 
     def sbatch(self, script, *arguments):
         return self.submit(script, "--hold", "--account=lab", "-t", "5", *arguments)

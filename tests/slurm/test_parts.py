@@ -3,13 +3,9 @@
 
 Usage: test_parts.py STINT. Skipped where Slurm or root is missing (scripts/setup installs the packages).
 """
-import pathlib
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
-from running_cluster import STINT, RunningCluster  # noqa: E402
-from running_daemon import RunningDaemon  # noqa: E402
+from running_cluster import DaemonOverSlurm
 
 CONFIG = {
     "nodes": [{"name": "n1", "per_hour": "16"}, {"name": "n2", "per_hour": "8", "gpu_model": "H200", "gpus": 1}],
@@ -19,23 +15,10 @@ CONFIG = {
 }
 
 
-class Parts(RunningCluster):
-    NODES = 2
+class Parts(DaemonOverSlurm):
     ACCOUNTING = False
     LINES = ["KillWait=1", "MinJobAge=60"]
     CUT = {"n1": ("gpu:h200:2,shard:h200:8", {"h200": 2}), "n2": ("gpu:1g.18gb:4,gpu:3g.71gb:1", {"1g.18gb": 4, "3g.71gb": 1})}
-
-    def start(self, config):
-        folder = self.folder / self._testMethodName
-        folder.mkdir()
-        self.daemon = RunningDaemon(STINT, folder, config, simulate=False, flags=[], environment=self.slurm.environment())
-        self.addCleanup(self.daemon.stop)
-        self.wait("its machines are known", lambda: len(self.daemon.json("nodes")["nodes"]) == 2)
-
-    def tearDown(self):
-        self.slurm.run("scancel", "--state=PENDING", check=False)
-        self.slurm.run("scancel", "--state=RUNNING", check=False)
-        self.wait("the queue is empty", lambda: not self.slurm.run("squeue", "-h", check=False).stdout)
 
     def more(self):
         return self.daemon.log.read_text() + self.slurm.run("scontrol", "show", "job", check=False).stdout
