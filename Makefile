@@ -5,7 +5,7 @@ TEST_JOBS ?= $(shell echo $$((2 * $(JOBS))))
 STORY ?= agency
 HISTORY ?= demo/$(STORY).db
 
-.PHONY: demo demo-serve test build deb setup lint tidy fuzz bench clean
+.PHONY: demo demo-serve test build deb image setup lint tidy fuzz bench clean
 
 demo: build  ## make a fleet, audit it, plan it: report.html, demo/plan.html
 	@mkdir -p demo
@@ -29,6 +29,9 @@ build: setup  ## the optimised binary, build/release/stint
 
 deb: build  ## a Debian package, build/stint_VERSION_ARCH.deb
 	packaging/build-deb build/release/stint build
+
+image: build  ## a container image, build/stint_VERSION_ARCH.oci.tar
+	packaging/build-image "$$(packaging/build-deb build/release/stint build)" build
 
 setup:  ## what is missing, from Debian's packages
 	scripts/setup

@@ -51,11 +51,18 @@ std::string shell_quoted(std::string_view text) {
 
 std::string shell_operand(std::string_view text) { return (text.starts_with('-') ? "-- " : "") + shell_quoted(text); }
 
+/// Source: Vixie cron and cronie, do_command.c: of `\%` and `\\` the first backslash goes; a backslash before anything else stays.
 std::string crontab_command(std::string_view command) {
+  const std::string text = printed(command);
   std::string out;
-  for (const char c : printed(command)) {
-    if (c == '%') out += '\\';
-    out += c;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find_first_not_of('\\', at), text.size());
+    const bool before_percent = end < text.size() && text[end] == '%';
+    const size_t backslashes = end - at;
+    out.append(backslashes > 1 || before_percent ? 2 * backslashes : backslashes, '\\');
+    if (before_percent) out += '\\';
+    if (end < text.size()) out += text[end];
+    at = end + 1;
   }
   return out;
 }

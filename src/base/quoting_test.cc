@@ -17,6 +17,14 @@ TEST(ShellQuoted, LeavesPlainWordsAndQuotesTheRest) {
 
 TEST(CrontabCommand, EndsNotAtAPercentSign) { EXPECT_EQ(crontab_command("date +%F\n"), "date +\\%F "); }
 
+// cron takes the first backslash of `\\` and of `\%` away.
+TEST(CrontabCommand, BackslashesComeThrough) {
+  EXPECT_EQ(crontab_command(R"(echo 'it'\''s')"), R"(echo 'it'\''s')");
+  EXPECT_EQ(crontab_command(R"(a\%b)"), R"(a\\\%b)");
+  EXPECT_EQ(crontab_command(R"(a\\b\)"), R"(a\\\\b\)");
+  EXPECT_EQ(crontab_command(R"(a\\)"), R"(a\\\\)");
+}
+
 TEST(JsonQuoted, IsJsonAndYaml) {
   EXPECT_EQ(json_quoted("a\"b\\c"), R"("a\"b\\c")");
   EXPECT_EQ(json_quoted("a\nb\x7f"), R"("a\u000ab\u007f")");

@@ -55,6 +55,29 @@ TEST(CarriedSteps, EachEdgeIsAskedForOnce) {
   EXPECT_THAT(woken[0].done.drained, IsEmpty());
 }
 
+TEST(StandingAsks, OfSeveralTheLeastAndNothingOfWhatWasTakenBack) {
+  CarriedChange one{.title = "fewer", .by = "ada", .at = kMonday, .machines = {"a"}, .replicas = {{"rank", 3}, {"embed", 2}}};
+  CarriedChange two = one;
+  two.machines = {"b"};
+  two.rests = false;
+  two.replicas = {{"rank", 2}};
+  two.time_limits = {{"evaluate", kHour * 9}};
+  CarriedChange back = one;
+  back.machines = {"c"};
+  back.replicas = {{"embed", 1}};
+  back.time_limits = {{"evaluate", kHour}};
+  back.undone_at = kMonday;
+  const StandingAsks asks = standing_asks({{"A", one}, {"B", two}, {"C", back}});
+  EXPECT_THAT(asks.resting, ElementsAre("a"));
+  EXPECT_EQ(asks.replicas, (std::map<std::string, int32_t>{{"embed", 2}, {"rank", 2}}));
+  EXPECT_EQ(asks.time_limits, (std::map<std::string, Duration>{{"evaluate", kHour * 9}}));
+}
+
+TEST(CarriedSteps, WhatAsksForLimitsAloneHasNoSteps) {
+  const CarriedChange limits{.title = "limit", .by = "ada", .at = kMonday, .time_limits = {{"evaluate", kHour}}};
+  EXPECT_THAT(carried_steps({{"L", limits}}, machines({{"a", NodeState::kUp}}), kMonday), IsEmpty());
+}
+
 TEST(CarriedSteps, WhatWasCutShortIsAskedForAgain) {
   CarriedChange cut{.title = "stop", .by = "ada", .at = kMonday, .machines = {"a", "b"}, .drained = {"a", "b"}};
   cut.is_done = false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <future>
 
+#include "daemon/cluster_rest.h"
 #include "daemon/power/node_power.h"
 #include "daemon/service_answer.h"
 
@@ -10,12 +11,14 @@ namespace stint {
 namespace {
 
 constexpr Duration kLookAtChanges = Duration::seconds(20);
+constexpr Duration kLookWithCluster = Duration::seconds(2);  // the cluster hears of it from here alone
 const CommandInfo kByChanges{.actor = "changes", .idempotency_key = ""};
 
 }  // namespace
 
-ChangeKeeper::ChangeKeeper(Service& service, std::shared_ptr<FindingBook> book, NodePower& power, std::function<Instant()> clock)
-    : service_(service), book_(std::move(book)), power_(power), clock_(std::move(clock)) {
+ChangeKeeper::ChangeKeeper(Service& service, std::shared_ptr<FindingBook> book, NodePower& power, ClusterRest* cluster,
+                           std::function<Instant()> clock)
+    : service_(service), book_(std::move(book)), power_(power), cluster_(cluster), clock_(std::move(clock)) {
   thread_ = std::make_unique<Recurring>(std::vector<Recurring::Work>{[this] { return look(); }}, 1);
 }
 
@@ -29,7 +32,9 @@ Duration ChangeKeeper::look() {
     for (const CarriedStep& step : carried_steps(all, nodes, now))
       take(step);
   }
-  return std::min(kLookAtChanges, now.hour_start() + kHour - now);
+  power_.rest(book_->asks()->resting);
+  if (cluster_ != nullptr) cluster_->rest(book_->asks()->resting);
+  return std::min(cluster_ == nullptr ? kLookAtChanges : kLookWithCluster, now.hour_start() + kHour - now);
 }
 
 Status ChangeKeeper::put_up(const std::vector<std::string>& machines) {

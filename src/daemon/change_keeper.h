@@ -10,12 +10,15 @@
 
 namespace stint {
 
+class ClusterRest;
 class NodePower;
 
 class ChangeKeeper {
  public:
   /// @param service, power  outlive it. @param clock  the service's.
-  ChangeKeeper(Service& service, std::shared_ptr<FindingBook> book, NodePower& power, std::function<Instant()> clock);
+  /// @param cluster  outlives it; null = there is none that places work itself.
+  ChangeKeeper(Service& service, std::shared_ptr<FindingBook> book, NodePower& power, ClusterRest* cluster,
+               std::function<Instant()> clock);
   ChangeKeeper(const ChangeKeeper&) = delete;
   ChangeKeeper& operator=(const ChangeKeeper&) = delete;
   ~ChangeKeeper();
@@ -29,6 +32,7 @@ class ChangeKeeper {
   Service& service_;
   std::shared_ptr<FindingBook> book_;
   NodePower& power_;
+  ClusterRest* cluster_;
   std::function<Instant()> clock_;
   std::unique_ptr<Recurring> thread_;
 };

@@ -1,6 +1,5 @@
 #include "daemon/daemon.h"
 
-#include <pwd.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -12,8 +11,11 @@
 #include "backends/backend_thread.h"
 #include "backends/kubernetes/kubernetes_backend.h"
 #include "backends/local/local_backend.h"
+#include "backends/local/machine_tasks.h"
 #include "backends/simulated_backend.h"
 #include "backends/slurm/slurm_backend.h"
+#include "backends/slurm/slurm_rest.h"
+#include "backends/starter/starter_backend.h"
 #include "base/counted.h"
 #include "base/text.h"
 #include "catalog/catalog.h"
@@ -21,6 +23,7 @@
 #include "daemon/alerts/alert_journal.h"
 #include "daemon/engine/simulated_faults.h"
 #include "daemon/identity/job_token.h"
+#include "daemon/local_jobs.h"
 #include "daemon/standby.h"
 #include "daemon/task_host.h"
 #include "host/clock.h"
@@ -31,12 +34,6 @@
 
 namespace stint {
 
-/// What jobs run as.
-struct JobAccounts {
-  std::optional<RunAs> one;  ///< for all; none = the daemon's own, unless there is a range
-  std::optional<UidRange> range;
-};
-
 namespace {
 
 /// Of each simulated machine, drawn together.
@@ -44,53 +41,6 @@ constexpr int64_t kFaultsAhead = 20;
 
 /// Of the local backend, in the daemon's.
 std::string backend_folder(const DaemonOptions& options) { return options.state_folder + "/work"; }
-
-Result<RunAs> find_user(const std::string& name) {
-  std::vector<char> buffer(65536);
-  passwd entry = {};
-  passwd* found = nullptr;
-  if (getpwnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found) != 0 || found == nullptr)
-    return make_error(ErrorCode::kNotFound, "no user '{}' on this machine to run jobs as: make one, or name another", name);
-  return RunAs{entry.pw_uid, entry.pw_gid};
-}
-
-/// A job that has the daemon's account reads its state: the first operator's token, the environment of all jobs. One that is root
-/// does all that this machine allows.
-Status check_account(const DaemonOptions& options, const std::optional<RunAs>& account) {
-  if (options.insecure_shared_user) return {};
-  constexpr std::string_view kInstead =
-      "Give jobs accounts (--jobs-as-range 70000-79999, or --jobs-as USER for all; the daemon must be root for both), run "
-      "nothing (--simulate), or say --insecure-shared-user where everybody who may submit may have the daemon's rights";
-  const uint32_t own = ::geteuid();
-  if (account && account->uid == 0) return invalid("--jobs-as {}: jobs would run as root. {}", options.jobs_as, kInstead);
-  if (account && account->uid != own) return {};
-  return invalid(
-      "jobs would run as the daemon's own user ({}): each could read the tokens in {} and so do all that an operator may. {}",
-      own == 0 ? "root" : fmt::format("uid {}", own), options.state_folder, kInstead);
-}
-
-Result<JobAccounts> accounts_of_jobs(const DaemonOptions& options) {
-  JobAccounts accounts;
-  if (options.simulate) return accounts;
-  if (!options.jobs_as_range.empty()) {
-    if (!options.jobs_as.empty()) return invalid("--jobs-as and --jobs-as-range: name one account for all jobs, or a range");
-    if (::geteuid() != 0) return invalid("--jobs-as-range: to give jobs other accounts the daemon would have to be root");
-    TRY_ASSIGN(accounts.range, parse_uid_range(options.jobs_as_range));
-    return accounts;
-  }
-  if (!options.jobs_as.empty()) {
-    TRY_ASSIGN(accounts.one, find_user(options.jobs_as));
-  }
-  TRY(check_account(options, accounts.one));
-  return accounts;
-}
-
-/// A fork bomb must leave the machine, and others' jobs, numbers for their processes.
-int64_t usual_process_limit() {
-  constexpr int64_t kUsual = 16'384;
-  const auto most = parse_int(trim(read_kernel_file("/proc/sys/kernel/pid_max")));
-  return most ? std::max<int64_t>(std::min(kUsual, *most / 4), 1) : kUsual;
-}
 
 Result<std::unique_ptr<Backend>> make_slurm_backend(const DaemonOptions& options, const DaemonConfig& config) {
   const SlurmEngineConfig& slurm = *config.engine.slurm;
@@ -172,24 +122,19 @@ Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, cons
   }
   if (config.engine.slurm) return make_slurm_backend(options, config);
   if (config.engine.kubernetes) return make_kubernetes_backend(options, config);
-  LocalBackend::Options local;
-  local.state_folder = backend_folder(options);
-  local.cgroup = options.cgroup;
-  local.run_as = accounts.one;
-  local.more_devices = options.job_devices;
-  local.keep_free = options.disk_reserve + Bytes::of(options.disk_reserve.count() / 2);  // what jobs print gives way first
-  local.most_processes = options.job_processes > 0 ? options.job_processes : usual_process_limit();
-  local.most_log = options.job_log_limit;
-  local.usual_memory = options.job_memory;
-  if (accounts.range) local.accounts = {.range = *accounts.range, .book = options.state_folder + "/accounts.json"};
-  const std::string homes = options.jobs_home.empty() ? options.state_folder + "-jobs" : options.jobs_home;
-  local.homes = std::filesystem::absolute(homes).lexically_normal().string();
+  const auto tell_held = [&telemetry, node = config.fleet.nodes.empty() ? "" : config.fleet.nodes[0].node.name](
+                             int gpu, const std::string& why) {
+    if (!node.empty()) telemetry.hold_back(node, gpu, why);
+  };
+  if (!options.starter.empty()) {
+    TRY_ASSIGN(std::unique_ptr<StarterBackend> backend,
+               StarterBackend::connect({.socket = options.starter, .tell_held = tell_held}));
+    return std::unique_ptr<Backend>(std::make_unique<BackendThread>(std::move(backend), now()));
+  }
+  LocalBackend::Options local =
+      local_backend_options(options, accounts, backend_folder(options), options.state_folder + "/accounts.json");
   if (!config.telemetry.nvml_library.empty()) local.clear.nvml_library = config.telemetry.nvml_library;
-  local.scrub = options.gpu_scrub;
-  if (!config.fleet.nodes.empty())
-    local.tell_held = [&telemetry, node = config.fleet.nodes[0].node.name](int gpu, const std::string& why) {
-      telemetry.hold_back(node, gpu, why);
-    };
+  local.tell_held = tell_held;
   TRY_ASSIGN(std::unique_ptr<LocalBackend> backend, LocalBackend::create(std::move(local)));
   return std::unique_ptr<Backend>(std::make_unique<BackendThread>(std::move(backend), now()));
 }
@@ -222,7 +167,7 @@ Status check_local(const DaemonOptions& options, const DaemonConfig& config) {
     return invalid("{}: engine: with --simulate nothing runs: leave one of them out", options.config_file);
   if (options.simulate) return {};
   const FleetConfig& fleet = config.fleet;
-  if (config.power.makes_machines() || config.power.cloud || config.power.aws)
+  if (config.power.makes_machines() || config.power.cloud || config.power.clouds.is_on())
     return invalid(
         "{}: power: pools that make machines need --simulate: the daemon starts every task on the machine that it runs on. Name "
         "machines of the configuration (`nodes`), or have Slurm's machines made by `stint slurm resume` (docs/slurm.md)",
@@ -296,7 +241,8 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
   std::filesystem::create_directories(options.state_folder, error);
   if (error) return make_error(ErrorCode::kUnavailable, "{}: cannot be made: {}", options.state_folder, error.message());
   std::filesystem::permissions(options.state_folder, std::filesystem::perms::owner_all, error);
-  const bool has_run = std::filesystem::exists(backend_folder(options) + "/tasks");
+  // What ran through the starter lies in its folder, which this process does not look into.
+  const bool has_run = !options.starter.empty() || std::filesystem::exists(backend_folder(options) + "/tasks");
   std::unique_ptr<Daemon> daemon(new Daemon(options));
   daemon->config_ = std::move(config);
   daemon->has_run_ = has_run;
@@ -334,9 +280,10 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
     TRY_ASSIGN(const std::string note, learn_from(options.learn_from, engine, clock.now()));
     daemon->notes_.push_back(note);
   }
-  if (daemon->config_.power.aws)
-    daemon->notes_.emplace_back(
-        "power: machines are bought of AWS and cost money from their first minute; no job runs on them (--simulate)");
+  if (const CloudSettings& clouds = daemon->config_.power.clouds; clouds.is_on())
+    daemon->notes_.push_back(
+        fmt::format("power: machines are bought of {} and cost money from their first minute; no job runs on them (--simulate)",
+                    clouds.names()));
   TRY_ASSIGN(const std::vector<std::string> alert_rows, read_rows(*daemon->log_, kAlertStream));
   AlertCourierOptions couriers;
   if (!options.secrets_key.empty()) {
@@ -355,18 +302,21 @@ Result<std::unique_ptr<Daemon>> Daemon::start(const DaemonOptions& options) {
           *daemon->service_, daemon->config_.alerts, alert_rows,
           {.live = &daemon->telemetry_, .findings = daemon->findings_, .last_at = last_at, .couriers = std::move(couriers)}));
   daemon->collect();
-  daemon->power_ = std::make_unique<NodePower>(*daemon->service_, daemon->off_machines_, daemon->config_.power, power_rows);
-  daemon->changes_ = std::make_unique<ChangeKeeper>(*daemon->service_, daemon->findings_, *daemon->power_,
-                                                    [clock = daemon->service_->clock()]() mutable { return clock.now(); });
+  daemon->power_ = std::make_unique<NodePower>(*daemon->service_, daemon->off_machines_, daemon->config_.power, power_rows,
+                                               daemon->findings_->asks()->resting);
+  if (const auto& slurm = daemon->config_.engine.slurm)
+    daemon->cluster_rest_ = std::make_unique<ClusterRest>(
+        "slurm", [programs = SlurmPrograms{.folder = slurm->programs}](const std::set<std::string>& resting) {
+          return bring_to_rest(programs, resting);
+        });
+  daemon->changes_ =
+      std::make_unique<ChangeKeeper>(*daemon->service_, daemon->findings_, *daemon->power_, daemon->cluster_rest_.get(),
+                                     [clock = daemon->service_->clock()]() mutable { return clock.now(); });
   daemon->keep_services();
   daemon->bills_ = std::make_unique<BillBook>(place);
   TRY(daemon->begin_background_work());
   TRY(daemon->watch_cloud());
   return daemon;
-}
-
-std::string Daemon::job_logs() const {
-  return options_.simulate || config_.engine.is_cluster() ? "" : backend_folder(options_) + "/logs";
 }
 
 bool Daemon::has_tasks_here() const { return !options_.simulate && !config_.engine.is_cluster() && !config_.log.empty(); }
@@ -380,8 +330,21 @@ Status Daemon::hold_folder(const JobAccounts& accounts) {
   if (!options_.simulate) {
     TRY_ASSIGN(job_key_, own_key(options_.state_folder + "/job.key"));
   }
-  TRY_ASSIGN(backend_, make_backend(options_, accounts, config_, telemetry_));
+  TRY(open_backend(accounts));
   notes_ = backend_->notes();
+  return {};
+}
+
+Status Daemon::open_backend(const JobAccounts& accounts) {
+  TRY_ASSIGN(backend_, make_backend(options_, accounts, config_, telemetry_));
+  if (options_.simulate || config_.engine.is_cluster()) return {};
+  if (!options_.starter.empty()) {
+    tasks_ = StarterBackend::tasks_of(options_.starter);
+    job_logs_ = options_.state_folder;  // the starter's folder may be on another disk: then job_logs.most is to be set
+    return {};
+  }
+  tasks_ = look_at_tasks(backend_folder(options_), accounts.range ? options_.state_folder + "/accounts.json" : "");
+  job_logs_ = backend_folder(options_) + "/logs";
   return {};
 }
 
@@ -435,8 +398,7 @@ void Daemon::collect() {
   options.config = config_.telemetry;
   if (config_.engine.is_cluster()) options.config.local = false;  // jobs run on other machines
   options.simulated = options_.simulate;
-  options.tasks_folder = backend_folder(options_);
-  if (!options_.jobs_as_range.empty()) options.accounts_file = options_.state_folder + "/accounts.json";
+  options.tasks = tasks_;
   options.history_path = history_path();
   options.off = &off_machines_;
   options.secrets_key = secrets_key_;
@@ -450,7 +412,8 @@ void Daemon::keep_services() {
   ReplicaKeeper::Options options{.clock = [clock = service_->clock()]() mutable { return clock.now(); },
                                  .key_file = options_.state_folder + "/replica.key",
                                  .ask = {},
-                                 .secrets_key = secrets_key_};
+                                 .secrets_key = secrets_key_,
+                                 .asks = [book = findings_] { return book->asks(); }};
   // On simulated machines nothing listens.
   if (options_.simulate)
     options.ask = [](const std::string&, Instant) {

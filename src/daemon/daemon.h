@@ -15,6 +15,7 @@
 #include "daemon/audit_runner.h"
 #include "daemon/bill_book.h"
 #include "daemon/change_keeper.h"
+#include "daemon/cluster_rest.h"
 #include "daemon/finding_book.h"
 #include "daemon/fleet_config.h"
 #include "daemon/live/live_collector.h"
@@ -30,6 +31,7 @@
 namespace stint {
 
 struct JobAccounts;
+class MachineTasks;
 class SealKey;
 
 struct DaemonOptions {
@@ -44,7 +46,8 @@ struct DaemonOptions {
   std::string jobs_home;      ///< folder for the homes of those accounts; empty = beside the state folder
   /// Jobs run as the daemon's own user, or as root: whoever submits can read its tokens. Refused at the start where it is not said.
   bool insecure_shared_user = false;
-  Bytes disk_reserve;                    ///< of the disk with the state folder, kept for the daemon's own records
+  std::string starter;  ///< socket of the privileged starter, which starts tasks in place of this process; empty = it does itself
+  Bytes disk_reserve;   ///< of the disk with the state folder, kept for the daemon's own records
   std::vector<std::string> job_devices;  ///< below /dev, that jobs of other accounts find beside the usual ones and their GPUs
   int64_t job_processes = 0;  ///< that a job's task may have, threads included; 0 = 16,384, at most a quarter of the machine's
   std::string listen;         ///< of the API, for tasks that tell it something; empty = as configured
@@ -85,13 +88,17 @@ class Daemon {
   [[nodiscard]] BillBook& bills() { return *bills_; }
   [[nodiscard]] NodePower& power() { return *power_; }
   [[nodiscard]] const OffMachines& off_machines() const { return off_machines_; }
+  /// Null where no cluster places work itself.
+  [[nodiscard]] const ClusterRest* cluster_rest() const { return cluster_rest_.get(); }
   [[nodiscard]] const ReplicaKeeper& replicas() const { return *replicas_; }
   /// What the GPUs do; filled as long as the daemon runs.
   [[nodiscard]] LiveTelemetry& telemetry() { return telemetry_; }
   [[nodiscard]] const DaemonConfig& config() const { return config_; }
   [[nodiscard]] const std::string& state_folder() const { return options_.state_folder; }
-  /// Folder with what jobs printed, where they run on this machine; empty = they do not.
-  [[nodiscard]] std::string job_logs() const;
+  /// Of tasks that run on this machine; null: they do not.
+  [[nodiscard]] const std::shared_ptr<MachineTasks>& tasks() const { return tasks_; }
+  /// Folder with what they printed.
+  [[nodiscard]] const std::string& job_logs() const { return job_logs_; }
   /// Of a log in a database; nullptr for a file.
   [[nodiscard]] std::shared_ptr<const std::atomic<int64_t>> log_epoch() const { return log_->epoch(); }
   /// Of the tokens of tasks (identity/job_token.h); empty = nothing runs.
@@ -114,6 +121,7 @@ class Daemon {
   /// Are tasks processes of this machine, and the log one that daemons of several machines can write?
   [[nodiscard]] bool has_tasks_here() const;
   Status hold_folder(const JobAccounts& accounts);
+  Status open_backend(const JobAccounts& accounts);
   Status take_log(Engine& engine, const JobAccounts& accounts);
   void collect();
   void keep_services();
@@ -131,6 +139,8 @@ class Daemon {
   std::shared_ptr<const SealKey> secrets_key_;  ///< null: no secret is encrypted
   LiveTelemetry telemetry_;
   std::unique_ptr<Backend> backend_;
+  std::shared_ptr<MachineTasks> tasks_;
+  std::string job_logs_;
   std::unique_ptr<EventLog> log_;
   OffMachines off_machines_;
   std::unique_ptr<Service> service_;
@@ -142,6 +152,7 @@ class Daemon {
   std::unique_ptr<StatementRunner> statements_;
   std::unique_ptr<AllocationDesk> allocations_;
   std::unique_ptr<NodePower> power_;
+  std::unique_ptr<ClusterRest> cluster_rest_;  ///< none: no cluster places work itself
   std::unique_ptr<ChangeKeeper> changes_;
   std::unique_ptr<ReplicaKeeper> replicas_;
   std::unique_ptr<CloudNotices> notices_of_cloud_;  ///< none: tasks run on no machine of a cloud

@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "daemon/finding_json.h"
 #include "host/file.h"
 
@@ -22,6 +24,21 @@ std::optional<Decision> parse_decision(std::string_view text) {
   return std::nullopt;
 }
 
+StandingAsks standing_asks(const std::map<std::string, CarriedChange>& carried) {
+  StandingAsks asks;
+  const auto keep_least = [](auto& all, const auto& more) {
+    for (const auto& [name, limit] : more)
+      if (const auto [known, is_new] = all.emplace(name, limit); !is_new) known->second = std::min(known->second, limit);
+  };
+  for (const auto& [id, change] : carried) {
+    if (change.undone_at) continue;
+    if (change.rests) asks.resting.insert(change.machines.begin(), change.machines.end());
+    keep_least(asks.replicas, change.replicas);
+    keep_least(asks.time_limits, change.time_limits);
+  }
+  return asks;
+}
+
 Result<std::unique_ptr<FindingBook>> FindingBook::open(const std::string& folder) {
   std::unique_ptr<FindingBook> book(new FindingBook(folder));
   if (const std::string path = folder + "/decisions.json"; is_regular_file(path)) {
@@ -31,6 +48,7 @@ Result<std::unique_ptr<FindingBook>> FindingBook::open(const std::string& folder
   if (const std::string path = folder + "/changes.json"; is_regular_file(path)) {
     TRY_ASSIGN(const std::string json, read_all(path));
     TRY_ASSIGN(book->carried_, parse_carried(json, path));
+    book->asks_ = std::make_shared<const StandingAsks>(standing_asks(book->carried_));
   }
   return book;
 }
@@ -78,6 +96,11 @@ std::map<std::string, CarriedChange> FindingBook::carried() const {
   return carried_;
 }
 
+std::shared_ptr<const StandingAsks> FindingBook::asks() const {
+  const std::lock_guard guard(lock_);
+  return asks_;
+}
+
 Status FindingBook::carry(const std::string& change, CarriedChange carried) {
   const std::lock_guard guard(lock_);
   return write_carried(change, std::move(carried));
@@ -98,6 +121,7 @@ Status FindingBook::write_carried(const std::string& change, CarriedChange carri
   next[change] = std::move(carried);
   TRY(write_file_atomically(folder_ + "/changes.json", format_carried(next)));
   carried_ = std::move(next);
+  asks_ = std::make_shared<const StandingAsks>(standing_asks(carried_));
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,19 +35,30 @@ struct FindingDecision {
   std::string title;  ///< of the finding as it was then
 };
 
-/// A change that was carried out, or begun: its machines take no new work, always or in hours of the week.
+/// A change that was carried out, or begun: its machines take no new work, always or in hours of the week; services have fewer replicas, jobs
+/// shorter limits.
 struct CarriedChange {
   std::string title, by;
   Instant at;
-  std::vector<std::string> machines = {};  ///< ascending
-  std::vector<std::string> drained = {};   ///< those of them that took work until then: undoing lets them again
-  WeekHours off = {};                      ///< in which they rest; none = in all
-  bool rests = true;                       ///< they do, as last intended
-  bool is_done = true;                     ///< nothing of that intent is left to do
+  std::vector<std::string> machines = {};            ///< ascending; may be none where it asks for anything below
+  std::vector<std::string> drained = {};             ///< those of them that took work until then: undoing lets them again
+  WeekHours off = {};                                ///< in which they rest; none = in all
+  bool rests = true;                                 ///< they do, as last intended
+  bool is_done = true;                               ///< nothing of that intent is left to do
+  std::map<std::string, int32_t> replicas = {};      ///< of a service there are so many at most, by its name
+  std::map<std::string, Duration> time_limits = {};  ///< jobs submitted under that name run so long at most
   std::string undone_by = {};
   std::optional<Instant> undone_at = {};
   bool operator==(const CarriedChange&) const = default;
 };
+
+/// What changes that were carried out ask for as long as they are not taken back; of several that ask for the same the least.
+struct StandingAsks {
+  std::set<std::string> resting;  ///< machines
+  std::map<std::string, int32_t> replicas;
+  std::map<std::string, Duration> time_limits;
+};
+StandingAsks standing_asks(const std::map<std::string, CarriedChange>& carried);
 
 /// How far what a client pays for a service was from usual on one of the last days.
 struct UnusualSpend {
@@ -83,6 +95,8 @@ class FindingBook {
   /// Durable when it returns; kOpen takes a decision back.
   Status decide(const std::string& finding, FindingDecision decision);
   [[nodiscard]] std::map<std::string, CarriedChange> carried() const;
+  /// Of carried(). Cheap, for each job and each look.
+  [[nodiscard]] std::shared_ptr<const StandingAsks> asks() const;
   /// Durable when it returns.
   Status carry(const std::string& change, CarriedChange carried);
   /// The same, unless it is not `expected` any more. @return whether it was.
@@ -93,10 +107,11 @@ class FindingBook {
   explicit FindingBook(std::string folder) : folder_(std::move(folder)) {}
   std::string folder_;
   mutable std::mutex lock_;
-  std::shared_ptr<const Audit> audit_;                // guarded
-  int64_t audit_size_ = -1;                           // guarded; of the file that was read
-  std::map<std::string, FindingDecision> decisions_;  // guarded
-  std::map<std::string, CarriedChange> carried_;      // guarded
+  std::shared_ptr<const Audit> audit_;                                                 // guarded
+  int64_t audit_size_ = -1;                                                            // guarded; of the file that was read
+  std::map<std::string, FindingDecision> decisions_;                                   // guarded
+  std::map<std::string, CarriedChange> carried_;                                       // guarded
+  std::shared_ptr<const StandingAsks> asks_ = std::make_shared<const StandingAsks>();  // guarded
 };
 
 }  // namespace stint

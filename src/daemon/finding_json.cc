@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
@@ -111,6 +112,29 @@ Result<WeekHours> read_week_hours(const nlohmann::json& object, const std::strin
   return off;
 }
 
+Status read_change_limits(const nlohmann::json& object, const std::string& source, CarriedChange& change) {
+  constexpr int64_t kMostReplicas = 1'000'000;
+  constexpr int64_t kLongestLimit = int64_t{10} * 366 * 24 * 3600;  // seconds
+  using Take = std::function<void(const std::string& name, int64_t value)>;
+  const auto read = [&](const char* field, int64_t most, const Take& take) -> Status {
+    if (!object.is_object() || !object.contains(field)) return {};
+    const nlohmann::json& values = object[field];
+    if (!values.is_object() || values.empty())
+      return invalid("{}: '{}': give an object of names and whole numbers, or leave it out", source, field);
+    for (const auto& [name, value] : values.items()) {
+      if (name.empty() || !value.is_number_unsigned() || value.get<uint64_t>() < 1 ||
+          value.get<uint64_t>() > static_cast<uint64_t>(most))
+        return invalid("{}: '{}': {}: give a whole number from 1 to {}", source, field, excerpt(name), most);
+      take(name, value.get<int64_t>());
+    }
+    return {};
+  };
+  TRY(read("replicas", kMostReplicas,
+           [&](const std::string& name, int64_t count) { change.replicas[name] = static_cast<int32_t>(count); }));
+  return read("time_limits_s", kLongestLimit,
+              [&](const std::string& name, int64_t seconds) { change.time_limits[name] = Duration::seconds(seconds); });
+}
+
 namespace {
 
 bool flag_or(const nlohmann::json& object, const char* name, bool otherwise) {
@@ -154,7 +178,9 @@ Result<std::map<std::string, CarriedChange>> parse_carried(const std::string& js
     // Older files say neither: what they hold was done, or is asked for again.
     change.rests = flag_or(entry, "rests", true);
     change.is_done = flag_or(entry, "done", true);
-    if (id.empty() || !at.ok() || change.machines.empty())
+    TRY(read_change_limits(entry, source, change));
+    const bool asks = !change.machines.empty() || !change.replicas.empty() || !change.time_limits.empty();
+    if (id.empty() || !at.ok() || !asks)
       return invalid("{}: change '{}': no id, time or machines: move the file away to begin anew", source, excerpt(id));
     if (const std::string undone = text("undone_at"); !undone.empty()) {
       TRY_ASSIGN(change.undone_at, parse_instant(undone));
@@ -165,17 +191,22 @@ Result<std::map<std::string, CarriedChange>> parse_carried(const std::string& js
 }
 
 Json carried_json(const std::string& id, const CarriedChange& change) {
-  return {{"id", id},
-          {"title", change.title},
-          {"by", change.by},
-          {"at", format_utc(change.at)},
-          {"machines", change.machines},
-          {"drained", change.drained},
-          {"off_hours_of_week", week_hours_json(change.off)},
-          {"rests", change.rests},
-          {"done", change.is_done},
-          {"undone_by", change.undone_by},
-          {"undone_at", change.undone_at ? Json(format_utc(*change.undone_at)) : Json()}};
+  Json json = {{"id", id},
+               {"title", change.title},
+               {"by", change.by},
+               {"at", format_utc(change.at)},
+               {"machines", change.machines},
+               {"drained", change.drained},
+               {"off_hours_of_week", week_hours_json(change.off)},
+               {"rests", change.rests},
+               {"done", change.is_done},
+               {"undone_by", change.undone_by},
+               {"undone_at", change.undone_at ? Json(format_utc(*change.undone_at)) : Json()}};
+  for (const auto& [service, most] : change.replicas)
+    json["replicas"][service] = most;
+  for (const auto& [job, limit] : change.time_limits)
+    json["time_limits_s"][job] = limit.whole_seconds();
+  return json;
 }
 
 std::string format_carried(const std::map<std::string, CarriedChange>& changes) {

@@ -22,6 +22,8 @@ Result<std::map<std::string, CarriedChange>> parse_carried(const std::string& js
 std::string format_carried(const std::map<std::string, CarriedChange>& changes);
 /// Field `off_hours_of_week` of an object; none of them = it has none. @return error for what is no hour of the week.
 Result<WeekHours> read_week_hours(const nlohmann::json& object, const std::string& source);
+/// Fields `replicas` and `time_limits_s` of an object into the change; what it has none of stays empty. @return error naming the field.
+Status read_change_limits(const nlohmann::json& object, const std::string& source, CarriedChange& change);
 nlohmann::ordered_json carried_json(const std::string& id, const CarriedChange& change);
 
 }  // namespace stint

@@ -353,7 +353,10 @@ Result<FleetConfig> parse_fleet_config(std::string_view json, std::string_view s
   // Records from before the rule say nothing of it: they go on as they were decided.
   if (!fields.flag("parts_apart", false)) fleet.govern.share_across_clients = true;
   if (!fields.flag("mig_parts", false)) fleet.mig = sched::MigCount::kSlices;
-  fleet.pays_retries = fields.flag("pays_retries", false);
+  const bool pays_retries = fields.flag("pays_retries", false);
+  fleet.attempts_paid = fields.flag("pays_attempts", false) ? AttemptsPaid::kAll
+                        : pays_retries                      ? AttemptsPaid::kFailed
+                                                            : AttemptsPaid::kFirst;
   TRY(fields.finish());
   return fleet;
 }
@@ -373,7 +376,8 @@ std::string to_json(const FleetConfig& fleet) {
     json["interference"].push_back({{"work", pair.work}, {"beside", pair.beside}, {"slowdown_percent", pair.slowdown_percent}});
   if (!fleet.govern.share_across_clients) json["parts_apart"] = true;
   if (fleet.mig == sched::MigCount::kPart) json["mig_parts"] = true;
-  if (fleet.pays_retries) json["pays_retries"] = true;
+  if (fleet.attempts_paid == AttemptsPaid::kFailed) json["pays_retries"] = true;
+  if (fleet.attempts_paid == AttemptsPaid::kAll) json["pays_attempts"] = true;
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -34,6 +34,13 @@ struct MeasuredPair {
   bool operator==(const MeasuredPair&) const = default;
 };
 
+/// Which attempts of a job its budgets are asked for. The first always; the rest are what logs from before go on with.
+enum class AttemptsPaid : uint8_t {
+  kFirst,
+  kFailed,  ///< and one after a failure: the job fails for good where a budget has no room for it
+  kAll,     ///< and one after a preemption or a loss: the job needs approval where a budget has no room for it
+};
+
 struct FleetConfig {
   std::string policy = "stint";                  ///< as sched::parse_policy reads it
   Currency currency;                             ///< of all that has a price
@@ -44,8 +51,8 @@ struct FleetConfig {
   std::vector<std::string> topology;             ///< labels of machines, widest first: a rack of one zone is none of another's
   sched::MigCount mig = sched::MigCount::kPart;  ///< how queues' accounts count MIG instances
   std::vector<MeasuredPair> interference;        ///< who slows whom on a shared GPU
-  bool pays_retries = true;                      ///< a job fails for good where a budget has no room for another attempt
-  bool machines_come = false;                    ///< there may be machines that are not named here
+  AttemptsPaid attempts_paid = AttemptsPaid::kAll;
+  bool machines_come = false;  ///< there may be machines that are not named here
   bool operator==(const FleetConfig&) const = default;
 };
 

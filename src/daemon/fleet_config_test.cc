@@ -103,12 +103,12 @@ TEST(FleetConfig, MachinesOfAwsAreCompletedByTheirZone) {
       R"("pools":[{"name":"c","max":3,"machines":[{"gpus":8,"instance_type":"p5.48xlarge","zone":"eu-north-1a","market":"spot"}]}]})");
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_TRUE(made->power.is_on());
-  EXPECT_EQ(made->power.aws->lifetime, kHour * 48);
+  EXPECT_EQ(made->power.clouds.aws->lifetime, kHour * 48);
   const Machine& machine = made->power.pools.front().kinds.front().machine;
   EXPECT_EQ(machine.region, "eu-north-1");
   EXPECT_EQ(machine.provider, "aws");
-  EXPECT_FALSE(
-      config_with_power(R"({"aws":{"regions":[{"region":"r","image":"ami-1"}],"lifetime":0},"pools":[]})")->power.aws->lifetime);
+  EXPECT_FALSE(config_with_power(R"({"aws":{"regions":[{"region":"r","image":"ami-1"}],"lifetime":0},"pools":[]})")
+                   ->power.clouds.aws->lifetime);
 }
 
 TEST(FleetConfig, WhatAwsCannotMakeIsRefusedWithTheReason) {
@@ -142,6 +142,102 @@ TEST(FleetConfig, WhatAwsCannotMakeIsRefusedWithTheReason) {
               HasSubstr("switches none that exist"));
   EXPECT_THAT(config_with_power(R"({"aws":)" + good + R"(,"simulated_cloud":{},"pools":[]})").error().message,
               HasSubstr("one of `program`"));
+}
+
+const std::string kGcpForPools = R"({"project":"p-1","image":"projects/p-1/global/images/family/gpu"})";
+const std::string kAzureForPools =
+    R"({"subscription":"s","resource_group":"g","image":"a:b:c:latest","ssh_key":"ssh-ed25519 AAAA",)"
+    R"("regions":[{"region":"eastus","subnet":"/subscriptions/s/subnets/a"}]})";
+
+TEST(FleetConfig, MachinesOfSeveralCloudsStandInOnePool) {
+  const auto made = config_with_power(
+      R"({"aws":{"regions":[{"region":"us-east-1","image":"ami-1"}],"lifetime":"48h","list_lag":"40s"},"gcp":)" + kGcpForPools +
+      R"(,"azure":)" + kAzureForPools +
+      R"(,"pools":[{"name":"c","max":3,"machines":[)"
+      R"({"gpus":8,"provider":"aws","instance_type":"p4d.24xlarge","zone":"us-east-1a","market":"spot"},)"
+      R"({"gpus":8,"provider":"gcp","instance_type":"a2-highgpu-8g","zone":"us-central1-a","market":"spot"},)"
+      R"({"gpus":8,"provider":"azure","instance_type":"Standard_ND96asr_v4","zone":"eastus-1","market":"on-demand"}]}]})");
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_TRUE(made->power.is_on());
+  EXPECT_EQ(made->power.clouds.names(), "AWS, Google Cloud and Azure");
+  EXPECT_EQ(made->power.clouds.lifetime(), kHour * 48) << "the shortest";
+  EXPECT_EQ(made->power.clouds.list_lag(), Duration::seconds(40)) << "the longest";
+  const auto& kinds = made->power.pools.front().kinds;
+  EXPECT_EQ(kinds[1].machine.region, "us-central1");
+  EXPECT_EQ(kinds[1].name, "c/a2-highgpu-8g/us-central1-a/spot");
+  EXPECT_EQ(kinds[2].machine.region, "eastus");
+  const GceSettings& gcp = *made->power.clouds.gcp;
+  EXPECT_EQ(gcp.project, "p-1");
+  EXPECT_EQ(gcp.disk_gib, 100);
+  EXPECT_TRUE(gcp.public_address);
+  EXPECT_EQ(made->power.clouds.azure->places.front().subnet, "/subscriptions/s/subnets/a");
+  const auto alone = config_with_power(
+      R"({"gcp":{"project":"p-1","image":"projects/p-1/global/images/i","disk_gib":500,"network":"global/networks/n",)"
+      R"("subnetworks":{"us-central1":"regions/us-central1/subnetworks/a"},"public_address":false,)"
+      R"("service_account":"s@p-1.iam.gserviceaccount.com","labels":{"team":"ml"},"lifetime":0,"list_lag":"2s"},"pools":[]})");
+  ASSERT_TRUE(alone.ok()) << alone.error().message;
+  EXPECT_EQ(*alone->power.clouds.gcp, (GceSettings{.project = "p-1",
+                                                   .image = "projects/p-1/global/images/i",
+                                                   .disk_gib = 500,
+                                                   .network = "global/networks/n",
+                                                   .subnetworks = {{"us-central1", "regions/us-central1/subnetworks/a"}},
+                                                   .public_address = false,
+                                                   .service_account = "s@p-1.iam.gserviceaccount.com",
+                                                   .labels = {{"team", "ml"}},
+                                                   .user_data = {},
+                                                   .lifetime = {},
+                                                   .list_lag = Duration::seconds(2)}));
+}
+
+TEST(FleetConfig, WhatGoogleOrAzureCannotMakeIsRefusedWithFileAndField) {
+  const auto with = [](const std::string& clouds, const std::string& kind) {
+    return config_with_power("{" + clouds + R"(,"pools":[{"name":"c","max":1,"machines":[)" + kind + "]}]}").error().message;
+  };
+  /// The object with one member in place of what it had, or beside it.
+  const auto gcp = [&](const std::string& member) {
+    const std::string kind = R"({"gpus":8,"instance_type":"x","zone":"us-central1-a","market":"spot"})";
+    std::string object = R"({"project":"p-1","image":"projects/p-1/global/images/i"})";
+    const std::string name = member.substr(0, member.find(':'));
+    for (const std::string known : {R"("project":"p-1")", R"("image":"projects/p-1/global/images/i")"})
+      if (known.starts_with(name + ":"))
+        return with(R"("gcp":)" + object.replace(object.find(known), known.size(), member), kind);
+    return with(R"("gcp":)" + object.insert(1, member + ","), kind);
+  };
+  EXPECT_THAT(gcp(R"("project":"")"), HasSubstr("fleet.json: power: gcp: field 'project'"));
+  EXPECT_THAT(gcp(R"("image":"debian-12")"), HasSubstr("field 'image' must be what machines start from: projects/PROJECT"));
+  EXPECT_THAT(gcp(R"("disk_gib":1)"), HasSubstr("field 'disk_gib'"));
+  EXPECT_THAT(gcp(R"("labels":{"Team":"ml"})"), HasSubstr("lower case"));
+  EXPECT_THAT(gcp(R"("labels":{"stint-fleet":"x"})"), HasSubstr("Stint's"));
+  EXPECT_THAT(gcp(R"("service_account":"me")"), HasSubstr("field 'service_account'"));
+  EXPECT_THAT(gcp(R"("lifetime":"3000h")"), HasSubstr("at most 120 days"));
+  EXPECT_THAT(gcp(R"("zones":[])"), HasSubstr("unknown field 'zones'"));
+  const auto google_kind = [&](const std::string& kind) { return with(R"("gcp":)" + kGcpForPools, kind); };
+  EXPECT_THAT(google_kind(R"({"gpus":8,"instance_type":"x","region":"us-central1","market":"spot"})"),
+              HasSubstr("Google Cloud cannot make it: `zone`"));
+  EXPECT_THAT(google_kind(R"({"gpus":8,"instance_type":"x","zone":"us-central1-a","market":"reserved"})"),
+              HasSubstr("`market`: spot or on-demand"));
+  EXPECT_THAT(google_kind(R"({"gpus":8,"provider":"azure","instance_type":"x","zone":"eastus-1","market":"spot"})"),
+              HasSubstr("`provider` 'azure'"));
+
+  const auto azure = [&](const std::string& from, const std::string& to) {
+    std::string object = kAzureForPools;
+    object.replace(object.find(from), from.size(), to);
+    return with(R"("azure":)" + object, R"({"gpus":8,"instance_type":"x","zone":"eastus-1","market":"spot"})");
+  };
+  EXPECT_THAT(azure(R"("subscription":"s")", R"("subscription":"/subscriptions/s")"),
+              HasSubstr("fleet.json: power: azure: field 'subscription'"));
+  EXPECT_THAT(azure(R"("resource_group":"g",)", ""), HasSubstr("field 'resource_group'"));
+  EXPECT_THAT(azure("a:b:c:latest", "ubuntu"), HasSubstr("publisher:offer:sku:version"));
+  EXPECT_THAT(azure(R"("image":"a:b:c:latest",)", ""), HasSubstr("regions 1: field 'image'"));
+  EXPECT_THAT(azure("ssh-ed25519 AAAA", "key"), HasSubstr("field 'ssh_key'"));
+  EXPECT_THAT(azure(R"("region":"eastus")", R"("region":"East US")"), HasSubstr("field 'region'"));
+  EXPECT_THAT(azure("/subscriptions/s/subnets/a", "a"), HasSubstr("field 'subnet'"));
+  EXPECT_THAT(azure(R"("regions":)", R"("identity":"me","regions":)"), HasSubstr("field 'identity'"));
+  EXPECT_THAT(azure(R"("region":"eastus")", R"("region":"westeurope")"), HasSubstr("none of `azure`: westeurope"));
+  // Of several clouds each kind says whose it is.
+  EXPECT_THAT(with(R"("gcp":)" + kGcpForPools + R"(,"azure":)" + kAzureForPools,
+                   R"({"gpus":8,"instance_type":"x","zone":"us-central1-a","market":"spot"})"),
+              HasSubstr("`provider` '': one of aws, gcp and azure"));
 }
 
 TEST(FleetConfig, APoolThatCannotBeIsRefusedWithTheReason) {

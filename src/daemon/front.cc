@@ -103,10 +103,10 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
     };
   }
   front->logs_ = std::make_unique<LogReader>(options.backend);
-  if (!options.job_logs.empty())
+  if (options.tasks)
     front->log_keeper_ = std::make_unique<LogKeeper>(
         service, *front->governor_,
-        LogKeeperOptions{.folder = options.job_logs,
+        LogKeeperOptions{.tasks = options.tasks,
                          .clock = [] { return now(); },
                          .say = [](const std::string& problem) { fmt::print(stderr, "stint: logs of jobs: {}\n", problem); }},
         front->rules_of_logs(options.log_keeping, options.client_rules));
@@ -132,6 +132,7 @@ Result<std::unique_ptr<Front>> Front::open(Service& service, FrontOptions option
                  .log_keeper = front->log_keeper_.get(),
                  .alerts = options.alerts,
                  .telemetry = options.telemetry,
+                 .cluster = options.cluster,
                  .off = options.off});
   HttpServerOptions http;
   http.address = listen.address;

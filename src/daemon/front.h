@@ -17,6 +17,9 @@
 
 namespace stint {
 
+class ClusterRest;
+class MachineTasks;
+
 struct FrontOptions {
   std::string secrets_key;  ///< file with the key that secrets of one-time codes are encrypted with; empty = they are not
   std::string job_key;      ///< of the tokens of tasks; empty = there are none
@@ -31,10 +34,11 @@ struct FrontOptions {
   bool plain_beyond_loopback = false;
   std::optional<OidcConfig> oidc;
   AuditPolicy audit_policy;
-  AuditHeadsOptions audit_heads;     ///< files left empty are audit-heads.jsonl and audit.key of the state folder
-  std::vector<std::string> clients;  ///< the tops of the configured queues: made known where they are not
-  const Backend* backend = nullptr;  ///< outlives the front: reads what tasks printed
-  std::string job_logs;              ///< folder with that, kept within bounds; empty = it is not ours to keep
+  AuditHeadsOptions audit_heads;                  ///< files left empty are audit-heads.jsonl and audit.key of the state folder
+  std::vector<std::string> clients;               ///< the tops of the configured queues: made known where they are not
+  const Backend* backend = nullptr;               ///< outlives the front: reads what tasks printed
+  std::shared_ptr<MachineTasks> tasks = nullptr;  ///< their logs are kept within bounds; null: they are not ours to keep
+  std::string job_logs;                           ///< folder with those
   LogKeeping log_keeping;
   std::vector<ClientRules> client_rules;  ///< of the configuration: their quotas of logs
   std::string version;
@@ -48,6 +52,7 @@ struct FrontOptions {
   const ReplicaKeeper* replicas = nullptr;
   AlertDesk* alerts = nullptr;
   const LiveTelemetry* telemetry = nullptr;  ///< outlives the front
+  const ClusterRest* cluster = nullptr;      ///< outlives the front
   const OffMachines* off = nullptr;          ///< outlives the front
 };
 

@@ -1,6 +1,7 @@
 #include "host/memory_use.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -72,6 +73,12 @@ void reset_own_peak() {
   if (file < 0) return;
   (void)!write(file, "5", 1);
   close(file);
+}
+
+void give_back_large_blocks() {
+  constexpr int kLarge = 4 << 20, kTop = 8 << 20;
+  mallopt(M_MMAP_THRESHOLD, kLarge);
+  mallopt(M_TRIM_THRESHOLD, kTop);
 }
 
 }  // namespace stint

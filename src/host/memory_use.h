@@ -31,4 +31,8 @@ Result<OwnMemory> own_memory(const std::string& proc = "/proc");
 /// Where the kernel allows that.
 void reset_own_peak();
 
+/// From now on blocks of 4 MiB and more go back to the system when they are freed. Else glibc keeps up to 32 MiB of what was freed for
+/// each thread, which takes memory that no book knows of. Before any other thread.
+void give_back_large_blocks();
+
 }  // namespace stint

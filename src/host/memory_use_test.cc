@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
 #include <unistd.h>
+#include <thread>
+#include <vector>
 
 #include <filesystem>
 
@@ -62,6 +65,22 @@ TEST_F(MemoryUseFiles, AFileThatDoesNotTellIsNamed) {
   EXPECT_THAT(read().error().message, HasSubstr("meminfo"));
   put_file(proc_ + "/self/statm", "");
   EXPECT_THAT(read().error().message, HasSubstr("statm"));
+}
+
+TEST(MemoryUse, LargeBlocksOfAnyThreadGoBackWhenTheyAreFreed) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer has an allocator with rules that differ";
+#endif
+  give_back_large_blocks();
+  int64_t kept = 0;
+  std::thread([&kept] {
+    const auto used = [] { return own_memory()->anonymous.count(); };
+    const int64_t before = used();
+    for (int round = 0; round < 3; ++round)
+      std::vector<char>(size_t{16} << 20, 'x').shrink_to_fit();
+    kept = used() - before;
+  }).join();
+  EXPECT_LT(kept, 4 << 20);
 }
 
 TEST(MemoryUse, OfThisMachineIsPlausible) {

@@ -35,7 +35,9 @@ bool takes_any_gpu(const Request& request) {
 }  // namespace
 
 bool Placer::place_by_rules(JobId j, std::span<const TaskId> tasks, Room room) {
-  return place_gang(book_.cluster, tasks, s_.jobs.gang_of(j), s_.jobs.tasks_of(j), room, picker(), s_.clock.now, unclaimed({}));
+  return place_gang(
+      book_.cluster, tasks, picker(),
+      {.gang = s_.jobs.gang_of(j), .mates = s_.jobs.tasks_of(j), .room = room, .now = s_.clock.now, .within = unclaimed({})});
 }
 
 bool Placer::place_together(JobId j, std::span<const TaskId> tasks, Room room) {
@@ -43,7 +45,9 @@ bool Placer::place_together(JobId j, std::span<const TaskId> tasks, Room room) {
   const PickPlace pick =
       goes_by_price(book_.cluster.request(book_.cluster.task(tasks.front()).request)) ? cheapest_picker() : picker();
   const auto place = [&](const Scope& scope) {
-    return place_gang(book_.cluster, tasks, gang, s_.jobs.tasks_of(j), room, pick, s_.clock.now, unclaimed(scope));
+    return place_gang(
+        book_.cluster, tasks, pick,
+        {.gang = gang, .mates = s_.jobs.tasks_of(j), .room = room, .now = s_.clock.now, .within = unclaimed(scope)});
   };
   const auto on_model = [&](int32_t model) { return place({.everywhere = false, .nodes = book_.gpu_models.nodes(model)}); };
   return std::ranges::any_of(models_for(j), on_model) || place({});

@@ -3,7 +3,7 @@
 // A deferrable job whose longest running time is known (time limit, or what is expected) begins in the cheapest slot that
 // still meets its deadline. The slot is found when it could begin, when its time has come, and each time its turn has come
 // and it would start: where the hour has become dear before there was room, it waits for the next cheap one, as long as
-// there is one. With no slot left it starts as soon as it can. Once it has run it is not put off again.
+// there is one. A slot begins while the queue is open. With none left the job starts as soon as it can. Once it has run it is not put off again.
 #include "sched/scheduler_time.h"
 
 #include <algorithm>
@@ -13,7 +13,17 @@
 namespace stint::sched {
 namespace {
 constexpr size_t kSlotsKept = 256;
+/// Before its queue closes a job starts by then at the latest.
+constexpr Duration kBeforeClosing = Duration::seconds(1);
+
+bool is_in(const WeekHours& hours, Instant at) { return hours[static_cast<size_t>(weekday(at) * 24 + to_civil(at).hour)]; }
+WeekHours closed_hours(const QueueUsage& queues, QueueId q) {
+  WeekHours closed;
+  for (QueueId at = q; at.valid(); at = queues.spec(at).parent)
+    closed |= queues.spec(at).closed;
+  return closed;
 }
+}  // namespace
 
 void Scheduler::set_prices(std::vector<MarketPrices> markets) {
   Impl& s = *impl_;
@@ -76,7 +86,27 @@ std::optional<Slot> StartTimes::slot_before(JobId j, Instant deadline) const {
         market.nodes, [&](NodeId n) { return s_.cluster.free()[n].usable && s_.cluster.is_eligible(request, n); });
     markets.push_back(possible ? PriceWindows(market.windows) : PriceWindows());
   }
-  return cheapest_slot(markets, {.length = s_.jobs[j].longest_run(), .not_before = s_.clock.now, .deadline = deadline});
+  const Duration length = s_.jobs[j].longest_run();
+  const WeekHours closed = book_.any_hours ? closed_hours(s_.queues, s_.jobs[j].queue) : WeekHours();
+  if (closed.none()) return cheapest_slot(markets, {.length = length, .not_before = s_.clock.now, .deadline = deadline});
+  // It starts while its queue is open; what it has begun goes on beyond that.
+  Instant end = s_.clock.now;  // of known prices
+  for (const PriceWindows& market : markets)
+    if (!market.empty()) end = std::max(end, market.back().when.end);
+  end = std::min(end, deadline);
+  std::optional<Slot> best;
+  for (Instant hour = s_.clock.now.hour_start(); hour < end;) {
+    const Instant opens = std::max(s_.clock.now, hour);
+    const bool is_open = !is_in(closed, hour);
+    do
+      hour = hour + kHour;
+    while (hour < end && is_in(closed, hour) != is_open);
+    if (!is_open) continue;
+    const auto slot = cheapest_slot(
+        markets, {.length = length, .not_before = opens, .deadline = std::min(deadline, hour - kBeforeClosing + length)});
+    if (slot && (!best || slot->cost < best->cost)) best = slot;
+  }
+  return best;
 }
 
 bool StartTimes::withhold_dearer(JobId j) {
@@ -92,18 +122,14 @@ bool StartTimes::withhold_dearer(JobId j) {
   return s_.open.withholds();
 }
 
-bool StartTimes::is_closed(QueueId q, Instant at) const {
-  return s_.queues.spec(q).closed[static_cast<size_t>(weekday(at) * 24 + to_civil(at).hour)];
-}
+bool StartTimes::is_closed(QueueId q, Instant at) const { return is_in(s_.queues.spec(q).closed, at); }
 
 Instant StartTimes::opens_at(QueueId q) const {
-  WeekHours closed;
-  for (QueueId at = q; at.valid(); at = s_.queues.spec(at).parent)
-    closed |= s_.queues.spec(at).closed;
+  const WeekHours closed = closed_hours(s_.queues, q);
   if (closed.none()) return s_.clock.now;
   Instant hour = s_.clock.now.hour_start();
   for (int looked_at = 0; looked_at <= 168; ++looked_at, hour = hour + kHour)
-    if (!closed[static_cast<size_t>(weekday(hour) * 24 + to_civil(hour).hour)]) return std::max(s_.clock.now, hour);
+    if (!is_in(closed, hour)) return std::max(s_.clock.now, hour);
   return kNever;  // their hours have none in common
 }
 

@@ -174,6 +174,38 @@ TEST(QueueHours, JobsStartOnlyWhileTheirQueueIsOpen) {
   EXPECT_TRUE(world.runs(j));
 }
 
+/// What a deferrable job of two hours waits for, which was submitted at 1:00 to a queue that is closed from 8 to 16 every day.
+Instant slot_of_a_day_queue(const std::vector<PriceWindow>& prices) {
+  World world(plain(Order::kFifo), 1);
+  QueueSpec above;
+  above.name = "above";
+  for (size_t h = 0; h < above.closed.size(); ++h)
+    above.closed[h] = h % 24 >= 8 && h % 24 < 16;
+  QueueSpec below;
+  below.name = "below";
+  below.parent = world.scheduler.add_queue(above);
+  world.scheduler.set_prices({{prices, {NodeId(0)}}});
+  JobSpec spec = deferrable(world, 40);
+  spec.queue = world.scheduler.add_queue(below);
+  const JobId j = world.submit(hour(1), spec);
+  const Instant when = world.runs(j) ? hour(1) : world.scheduler.next_wakeup();
+  if (!world.runs(j)) world.step(when, {});
+  EXPECT_TRUE(world.runs(j));
+  return when;
+}
+
+TEST(QueueHours, ASlotBeginsWhileTheQueueIsOpen) {
+  std::vector<PriceWindow> prices = cheap_between(10, 14);
+  EXPECT_EQ(slot_of_a_day_queue(prices), hour(1)) << "no hour in which it may start is cheaper";
+  prices.back().when.end = hour(20);
+  prices.push_back({{hour(20), hour(24)}, dollars(2)});
+  prices.push_back({{hour(24), hour(1000)}, dollars(4)});
+  EXPECT_EQ(slot_of_a_day_queue(prices), hour(20)) << "the cheapest in which it may start";
+  EXPECT_EQ(slot_of_a_day_queue(cheap_between(8, 12)), hour(8) - Duration::seconds(1)) << "what has begun goes on";
+  EXPECT_EQ(slot_of_a_day_queue(cheap_between(16, 18)), hour(16));
+  EXPECT_EQ(slot_of_a_day_queue(cheap_between(36, 1000)), hour(1)) << "to 40:00, but it would have to begin at 38:00";
+}
+
 TEST(QueueHours, HoldForTheQueuesBelow) {
   World world(plain(Order::kStint), 1);
   QueueSpec parent;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "model/interference.h"
+
 namespace stint::sim {
 namespace {
 
@@ -141,9 +143,30 @@ std::string CheckedRooms::take_gpus(Room& room, const NodeSpec& node, const sche
     if (free < 0) return fmt::format("GPU {} of node '{}' is booked twice: {} milli too many", g, node.name, -free);
     if (place.milli == 0) continue;
     for (const auto& [gpu, sharer] : room.parts)
-      if (gpu == g && sharer != request.shares_with)
-        return fmt::format("GPU {} of node '{}' is shared by '{}' and '{}'", g, node.name, sharer, request.shares_with);
-    room.parts.emplace_back(g, request.shares_with);
+      if (gpu == g && sharer->shares_with != request.shares_with)
+        return fmt::format("GPU {} of node '{}' is shared by '{}' and '{}'", g, node.name, sharer->shares_with,
+                           request.shares_with);
+    room.parts.emplace_back(g, &request);
+    if (const std::string whom = slowed(room, g); !whom.empty())
+      return fmt::format("GPU {} of node '{}': {}", g, node.name, whom);
+  }
+  return {};
+}
+
+/// @return empty, or whose bound the others on the GPU break.
+std::string CheckedRooms::slowed(const Room& room, int gpu) {
+  for (size_t i = 0; i < room.parts.size(); ++i) {
+    const sched::Request& one = *room.parts[i].second;
+    if (room.parts[i].first != gpu || one.max_slowdown_percent < 0) continue;
+    int64_t percent = 0;
+    for (size_t k = 0; k < room.parts.size(); ++k) {
+      if (k == i || room.parts[k].first != gpu) continue;
+      const std::string& kind = room.parts[k].second->work_kind;
+      const auto known = std::ranges::find(one.slowdowns, kind, &sched::Slowdown::beside);
+      percent += kind.empty() || known == one.slowdowns.end() ? kMostSlowedPercent : known->percent;
+    }
+    if (percent > one.max_slowdown_percent)
+      return fmt::format("work '{}' bears {} % and is slowed by {} %", one.work_kind, one.max_slowdown_percent, percent);
   }
   return {};
 }
@@ -196,7 +219,7 @@ void CheckedRooms::give_back(const sched::Place& place, const sched::Request& re
       if (room.instances[g].empty()) room.gpu_milli[g] = sched::kMilli;
     } else {
       room.gpu_milli[g] += place.milli > 0 ? place.milli : sched::kMilli;
-      const auto part = std::ranges::find(room.parts, std::pair(static_cast<int>(g), request.shares_with));
+      const auto part = std::ranges::find(room.parts, std::pair(static_cast<int>(g), &request));
       if (place.milli > 0 && part != room.parts.end()) room.parts.erase(part);
     }
   }
@@ -218,22 +241,12 @@ int64_t CheckedRooms::fitting(const sched::Request& request, const NodeSpec& nod
 }
 
 int64_t CheckedRooms::capacity_for(const sched::Request& request, int64_t enough) const {
-  if (!request.mig.empty() || !request.affinity.empty() || !request.anti_affinity.empty()) return -1;
-  int64_t sum = 0;
-  for (size_t n = 0; n < nodes_.size() && sum < enough; ++n) {
-    const NodeSpec& node = workload_->nodes[n].node;
-    if (nodes_[n].up && nodes_[n].open && node_matches(request, node)) sum += fitting(request, node, empty_room(node));
-  }
-  return std::min(sum, enough);
-}
-
-int64_t CheckedRooms::free_for(const sched::Request& request, int64_t enough) const {
-  if (!request.mig.empty() || !request.affinity.empty() || !request.anti_affinity.empty() || !request.shares_with.empty())
+  if (!request.mig.empty() || !request.affinity.empty() || !request.anti_affinity.empty() || request.max_slowdown_percent >= 0)
     return -1;
   int64_t sum = 0;
   for (size_t n = 0; n < nodes_.size() && sum < enough; ++n) {
     const NodeSpec& node = workload_->nodes[n].node;
-    if (nodes_[n].up && nodes_[n].open && node_matches(request, node)) sum += fitting(request, node, nodes_[n]);
+    if (nodes_[n].up && nodes_[n].open && node_matches(request, node)) sum += fitting(request, node, empty_room(node));
   }
   return std::min(sum, enough);
 }

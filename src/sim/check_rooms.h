@@ -32,11 +32,8 @@ class CheckedRooms {
   [[nodiscard]] bool same_domain(NodeId a, NodeId b, std::string_view label) const;
 
   /// How many tasks of this kind would fit on the nodes that are usable if nothing ran there, at most `enough`. By
-  /// amounts, models, labels and names; −1 when the request asks for what this count does not know (MIG, affinity; and,
-  /// with what runs there now, who shares with whom).
+  /// amounts, models, labels and names; −1 when the request asks for what this count does not know (MIG, affinity, slowdowns).
   [[nodiscard]] int64_t capacity_for(const sched::Request& request, int64_t enough) const;
-  /// The same with what runs there now.
-  [[nodiscard]] int64_t free_for(const sched::Request& request, int64_t enough) const;
 
  private:
   struct Room {
@@ -45,15 +42,16 @@ class CheckedRooms {
     int64_t cpu_milli = 0;
     int64_t memory_bytes = 0;
     int32_t tasks = 0;
-    std::array<int32_t, sched::kMaxGpusPerNode> gpu_milli{};  // free
-    std::array<MigLayout, sched::kMaxGpusPerNode> instances;  // cut out of it
-    std::vector<int32_t> stock;                               // by NodeSpec::static_mig: unused instances
-    std::vector<const sched::Request*> there;                 // of tasks that neighbours may mind
-    std::vector<std::pair<int, std::string>> parts;           // GPU, and with whom who holds a part of it shares
+    std::array<int32_t, sched::kMaxGpusPerNode> gpu_milli{};   // free
+    std::array<MigLayout, sched::kMaxGpusPerNode> instances;   // cut out of it
+    std::vector<int32_t> stock;                                // by NodeSpec::static_mig: unused instances
+    std::vector<const sched::Request*> there;                  // of tasks that neighbours may mind
+    std::vector<std::pair<int, const sched::Request*>> parts;  // GPU, and who holds a part of it
   };
   [[nodiscard]] std::string take_gpus(Room& room, const NodeSpec& node, const sched::Place& place, const sched::Request& request);
   [[nodiscard]] static std::string take_instances(Room& room, const NodeSpec& node, const sched::Place& place,
                                                   const sched::Request& request);
+  [[nodiscard]] static std::string slowed(const Room& room, int gpu);
   [[nodiscard]] bool any_in_domain(NodeId node, const sched::AffinityTerm& term) const;
   [[nodiscard]] int64_t fitting(const sched::Request& request, const NodeSpec& node, const Room& room) const;
   [[nodiscard]] static Room empty_room(const NodeSpec& node);

@@ -328,6 +328,24 @@ TEST(Checkers, CatchPartsOfOneGpuOfThoseWhoDoNotShare) {
   EXPECT_EQ(hand.broken({part, beside}), "");
 }
 
+TEST(Checkers, CatchASlowdownThatIsMoreThanWasAllowed) {
+  ByHand hand;
+  for (size_t job = 0; job < 2; ++job)
+    hand.request(job) = {.milli = 300};
+  const sched::Place part{.task = {}, .node = NodeId(0), .gpus = 1, .milli = 300};
+  const sched::Place beside{.task = {}, .node = NodeId(0), .gpus = 2, .milli = 300};
+  hand.request(0).max_slowdown_percent = 25;
+  EXPECT_EQ(hand.broken({part, part}), "room") << "nothing was measured";
+  EXPECT_EQ(hand.broken({part, beside}), "");
+  hand.request(0).slowdowns = {{.beside = "train", .percent = 20}};
+  hand.request(1).work_kind = "train";
+  EXPECT_EQ(hand.broken({part, part}), "");
+  hand.request(0).max_slowdown_percent = 19;
+  EXPECT_EQ(hand.broken({part, part}), "room");
+  std::swap(hand.workload().requests[0], hand.workload().requests[1]);  // who bears less is there second
+  EXPECT_EQ(hand.broken({part, part}), "room");
+}
+
 TEST(Checkers, CatchAGangThatIsSpreadOverDomains) {
   ByHand hand;
   for (size_t n = 0; n < 2; ++n)

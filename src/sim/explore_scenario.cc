@@ -25,6 +25,7 @@ class Maker {
     queues();
     requests();
     keep_owners_apart();
+    bound_slowdowns();
     jobs();
     pipelines();
     budgets();
@@ -149,6 +150,20 @@ class Maker {
     if (prng.below(2) == 0) return;
     for (sched::Request& r : made_.workload.requests)
       if (r.milli > 0 || r.gpu_memory.count() > 0) r.shares_with = prng.below(2) == 0 ? "a" : "b";
+  }
+
+  /// Kinds of work that slow each other, and what those that hold parts of GPUs bear, in every third scenario. With numbers of its own.
+  void bound_slowdowns() {
+    Prng prng(made_.seed ^ 0x736c6f776564ULL);
+    if (prng.below(3) != 0) return;
+    for (sched::Request& r : made_.workload.requests) {
+      if (r.milli == 0 && r.gpu_memory.count() == 0) continue;
+      r.work_kind = std::array{"", "serve", "train"}[prng.below(3)];
+      if (prng.below(2) == 0) continue;
+      r.max_slowdown_percent = std::array{0, 10, 40, 700}[prng.below(4)];
+      r.slowdowns = {{.beside = "serve", .percent = static_cast<int32_t>(prng.below(40))}};
+      if (prng.below(2) == 0) r.slowdowns.push_back({.beside = "train", .percent = static_cast<int32_t>(prng.below(40))});
+    }
   }
 
   Duration run_time() {

@@ -131,7 +131,11 @@ std::string request_json(const sched::Request& r) {
   if (!r.affinity.empty()) f.add("affinity", terms(r.affinity));
   if (!r.anti_affinity.empty()) f.add("anti_affinity", terms(r.anti_affinity));
   if (!r.node_labels.empty()) f.add("node_labels", labels(r.node_labels));
-  f.text("shares_with", r.shares_with);
+  f.text("shares_with", r.shares_with).text("work_kind", r.work_kind).number("max_slowdown_percent", r.max_slowdown_percent, -1);
+  std::vector<std::string> slowdowns;
+  for (const sched::Slowdown& slowdown : r.slowdowns)
+    slowdowns.push_back(fmt::format("[{}, {}]", Lines::quote(slowdown.beside), slowdown.percent));
+  if (!slowdowns.empty()) f.add("slowdowns", list(slowdowns));
   return f.object();
 }
 

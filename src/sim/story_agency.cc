@@ -131,7 +131,7 @@ void add_google(Story& story, Prng& prng) {
     story.nodes[tune].present.push_back({midnight + kHour * 6, midnight + kHour * 22});
     const int64_t busy = 7 + static_cast<int64_t>(prng.below(5));
     for (const size_t gpu : {0UL, 1UL})
-      hold_hours(story, tune, gpu, work, 24 * day + 8, 24 * day + 21, busy);
+      hold_hours(story, tune, gpu, work, {.begin = 24 * day + 8, .end = 24 * day + 21, .busy = busy});
   }
 
   const size_t notebook = add_node(story, kGcpOne, "gke-notebook-1", StoryTelemetry::kPrometheus, prng);

@@ -130,10 +130,10 @@ void hold_all_month(Story& story, size_t node, size_t gpu, size_t work, Prng& pr
   }
 }
 
-void hold_hours(Story& story, size_t node, size_t gpu, size_t work, int64_t begin_hour, int64_t end_hour, int64_t busy_hours) {
-  const int64_t begin = begin_hour * kStepsPerHour;
+void hold_hours(Story& story, size_t node, size_t gpu, size_t work, const HeldHours& hours) {
+  const int64_t begin = hours.begin * kStepsPerHour;
   story.nodes[node].gpus[gpu].holds.push_back(
-      {work, begin, end_hour * kStepsPerHour, begin + busy_hours * kStepsPerHour, 1.0, -1});
+      {work, begin, hours.end * kStepsPerHour, begin + hours.busy * kStepsPerHour, 1.0, -1});
 }
 
 void schedule(Story& story, const Lane& lane, Prng prng) {

@@ -34,8 +34,13 @@ size_t add_node(Story& story, const StoryType& type, const std::string& name, St
 size_t add_work(Story& story, StoryWork work);
 /// `work` holds that GPU all month, as pods do; the pod is replaced once, on the 14th day.
 void hold_all_month(Story& story, size_t node, size_t gpu, size_t work, Prng& prng);
-/// `work` holds the GPU from hour to hour of the month, busy for `busy_hours` of them.
-void hold_hours(Story& story, size_t node, size_t gpu, size_t work, int64_t begin_hour, int64_t end_hour, int64_t busy_hours);
+/// Of the month, from its first hour on.
+struct HeldHours {
+  int64_t begin = 0, end = 0;
+  int64_t busy = 0;  ///< of them, together
+};
+/// `work` holds the GPU for those hours.
+void hold_hours(Story& story, size_t node, size_t gpu, size_t work, const HeldHours& hours);
 
 /// A lane is a set of GPUs on which one job follows another.
 struct Lane {

@@ -59,11 +59,11 @@ const std::vector<std::string>& hostile_pieces() {
 }
 
 std::vector<std::string> hostile_names() {
-  std::vector<std::string> names = {"g5.xlarge;touch ESCAPED",  "$(touch ESCAPED)",      "`touch ESCAPED`",
-                                    "'; touch ESCAPED; '",      "'';touch ESCAPED;''",   "\"; touch ESCAPED; \"",
-                                    "a\ntouch ESCAPED\n",       "x' && touch ESCAPED #", "\\'; touch ESCAPED; \\'",
-                                    "a%touch ESCAPED%",         "'%\ntouch ESCAPED",     "-oProxyCommand=touch ESCAPED",
-                                    "${file(\"/etc/passwd\")}", "a: b\n- injected: 1",   "x\x1b]0;title\x07"};
+  std::vector<std::string> names = {
+      "g5.xlarge;touch ESCAPED",      "$(touch ESCAPED)",         "`touch ESCAPED`",     "'; touch ESCAPED; '",
+      "'';touch ESCAPED;''",          "\"; touch ESCAPED; \"",    "a\ntouch ESCAPED\n",  "x' && touch ESCAPED #",
+      "\\'; touch ESCAPED; \\'",      "a%touch ESCAPED%",         "'\\%\ntouch ESCAPED", "\\\\%;touch ESCAPED",
+      "-oProxyCommand=touch ESCAPED", "${file(\"/etc/passwd\")}", "a: b\n- injected: 1", "x\x1b]0;title\x07"};
   Prng random(20261123);
   for (int i = 0; i < 60; ++i) {
     std::string name;
@@ -123,14 +123,18 @@ std::vector<Change> changes_of(const std::string& name, const std::string& provi
   return changes;
 }
 
-/// As cron cuts it: the command ends at the first % without a backslash, which goes.
+/// As cron cuts it: the command ends at the first % without a backslash; of `\%` and `\\` the first backslash goes.
 std::string command_of_crontab_line(const std::string& line) {
   size_t at = 0;
   for (int field = 0; field < 5; ++field)
     at = line.find(' ', at) + 1;
   std::string command;
   for (; at < line.size() && line[at] != '%'; ++at) {
-    if (line[at] == '\\' && at + 1 < line.size() && line[at + 1] == '%') ++at;
+    const bool is_pair = line[at] == '\\' && at + 1 < line.size();
+    if (is_pair && (line[at + 1] == '%' || line[at + 1] == '\\'))
+      ++at;
+    else if (is_pair)
+      command += line[at++];
     command += line[at];
   }
   return command;

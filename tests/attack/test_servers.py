@@ -5,6 +5,7 @@ Usage: test_servers.py STINT SOURCE_DIR [SUITE]
 """
 import concurrent.futures
 import contextlib
+import hashlib
 import pathlib
 import re
 import socket
@@ -114,6 +115,15 @@ class TenantsOfAServer(ServerAttack, Attack):
             honest = [pool.submit(self.infer, server, self.shown("victim"), "slow") for _ in range(2)]
             self.assertIn(429, [lie.result() for lie in lies])
             self.assertEqual([one.result() for one in honest], [200, 200])
+
+    def test_who_reads_a_file_with_a_hash_has_no_token(self):
+        path = self.token("mallory")
+        stolen = "sha256:" + hashlib.sha256(b"the-token-of-mallory").hexdigest()
+        path.write_text(stolen + "\n")
+        server = self.serve("--tenant", "mallory=1", "--tenant-token", f"mallory={path}")
+        self.assertEqual(self.infer(server, self.shown("mallory")), 200)
+        for shown in (stolen, stolen.partition(":")[2]):
+            self.assertEqual(self.infer(server, {"Authorization": f"Bearer {shown}"}), 401)
 
     def test_a_gateway_names_tenants(self):
         server = self.serve("--tenant", "victim=1", "--gateway-token-file", self.token("gateway"))

@@ -239,7 +239,7 @@ class BrokenFiles(unittest.TestCase):
 
     def test_a_bill_alone_has_findings_of_lower_confidence(self):
         self.take("focus", self.focus("a.csv", [charge(n, "526.98") for n in range(1, 32)]))
-        audit = self.json("audit", "--history", self.history, "--month", "2026-10")
+        audit = self.json("audit", "--history", self.history, "--month", "2026-10", "--commit-on-days", "28")
         self.assertTrue(audit["findings"])
         self.assertEqual({f["confidence"] for f in audit["findings"]}, {"low"})
         self.assertIsNone(audit["totals"]["mean_utilization_pct"])

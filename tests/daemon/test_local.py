@@ -18,6 +18,7 @@ import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 from running_daemon import RunningDaemon  # noqa: E402
+from set_clock import SetClock  # noqa: E402
 
 STINT = sys.argv.pop(1) if len(sys.argv) > 1 else "stint"
 SOURCE = pathlib.Path(sys.argv.pop(1) if len(sys.argv) > 1 else ".").resolve()
@@ -119,33 +120,16 @@ class Local(unittest.TestCase):
         self.daemon.stint("cancel", job)
 
 
-FAKETIME = next(iter(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")), None)
-
-
-@unittest.skipUnless(FAKETIME, "no libfaketime here (scripts/setup installs it)")
 class ClockSteps(unittest.TestCase):
-    """The machine's clock is set while a job runs. The time since boot goes on, as it does where that happens really."""
-
-    @classmethod
-    def setUpClass(cls):
-        if b"__asan_init" in pathlib.Path(STINT).read_bytes():
-            raise unittest.SkipTest("libfaketime cannot be loaded into a program with the address sanitizer: both replace malloc and clocks")
+    """The machine's clock is set while a job runs."""
 
     def setUp(self):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
-        self.set_clock("+0")
-        # Without a cache, each reading of the clock looks at the file.
-        self.daemon = RunningDaemon(STINT, self.folder, HERE, simulate=False, environment={
-            "LD_PRELOAD": str(FAKETIME), "FAKETIME_DONT_FAKE_MONOTONIC": "1", "FAKETIME_NO_CACHE": "1",
-            "FAKETIME_TIMESTAMP_FILE": str(self.folder / "clock")})
+        self.clock = SetClock(STINT, self.folder)
+        self.daemon = RunningDaemon(STINT, self.folder, HERE, simulate=False, environment=self.clock.environment)
         self.addCleanup(self.daemon.stop)
-
-    def set_clock(self, seconds):
-        new = self.folder / "clock.new"
-        new.write_text(f"{seconds}\n")
-        new.rename(self.folder / "clock")
 
     def ahead(self):
         """Of the machine's clock, in seconds."""
@@ -165,13 +149,13 @@ class ClockSteps(unittest.TestCase):
                                 f"while [ ! -e {goes_on} ]; do sleep 0.05; done").stdout.strip()
         state = lambda: self.daemon.json("show", job)["state"]  # noqa: E731
         self.wait(lambda: state() == "running")
-        self.set_clock("+7200")
+        self.clock.ahead("+7200")
         self.wait(lambda: self.ahead() < -7000)
         self.daemon.stop()
         self.daemon.start()
         self.wait(lambda: self.ahead() < -7000)
         self.assertEqual(state(), "running", "its limit of half an hour has not passed")
-        self.set_clock("-7200")
+        self.clock.ahead("-7200")
         self.wait(lambda: self.ahead() > 7000)
         goes_on.touch()
         self.wait(lambda: state() == "succeeded")
@@ -181,7 +165,7 @@ class ClockSteps(unittest.TestCase):
         self.assertLess(float(shown["cost"]["amount"]), 0.10)
         self.assertGreater(float(shown["cost"]["amount"]), 0)
         # With nothing to measure, the time of events goes with a clock that is ahead.
-        self.set_clock("+7200")
+        self.clock.ahead("+7200")
         self.wait(lambda: abs(self.ahead()) < 60)
 
 

@@ -63,7 +63,8 @@ class RunningCluster(unittest.TestCase):
         return self.slurm.run("sbatch", "--parsable", "--output=/dev/null", *arguments, "--wrap", script,
                               cwd=self.folder).stdout.strip()
 
-    def wait(self, what, ready, seconds=120):
+    def wait(self, what, ready, seconds=300):
+        """The limit is for a machine with much else to do; who waits for what must come within a time measures it."""
         end = time.monotonic() + seconds
         while not ready():
             if time.monotonic() > end:

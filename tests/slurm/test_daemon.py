@@ -4,6 +4,7 @@ killed in between, and nothing is lost or run twice.
 
 Usage: test_daemon.py STINT. Skipped where Slurm or root is missing (scripts/setup installs the packages).
 """
+import re
 import time
 import unittest
 
@@ -106,6 +107,35 @@ class Daemon(DaemonOverSlurm):
         self.assertEqual([self.daemon.stint("logs", j).stdout for j in jobs], ["n1 0,1,2,3,4,5,6,7\n"] * 2)
         self.slurm.run("scontrol", "update", "nodename=n2", "state=resume")
         self.wait("it is back", lambda: node("n2")["state"] == "up")
+
+    def test_a_change_that_stops_a_machine_drains_it_in_slurm_too(self):
+        state = lambda: re.search(r"State=(\S+)", self.slurm.run("scontrol", "show", "node", "n2", "-o").stdout)[1]
+        history = str(self.folder / "changes.db")
+        rows = self.folder / "nodes.csv"
+        rows.write_text("node,provider,region,instance_type,market,gpu_model,gpu_count\nn1,,,,owned,H200,8\nn2,,,,on-demand,H200,8\n")
+        self.daemon.stint("import", "inventory", str(rows), "--history", history)
+        change = lambda *words: self.daemon.stint("change", *words, "--history", history).stdout
+        self.assertIn("of Slurm's users neither", change("apply", "1", "stop:n2", "--dry-run"))
+        self.assertEqual(state(), "IDLE", "a dry run changes nothing")
+        change("apply", "1", "stop:n2", "--execute", "--force")
+        self.wait("Slurm has drained it", lambda: "DRAIN" in state())
+        # Nor does Slurm place what its users submit by themselves there.
+        own = self.submit("sleep 1", "--account=lab", "--gres=gpu:8", "-t", "5", "--nodelist=n2")
+        time.sleep(3)
+        self.assertIn("PENDING", self.slurm.run("squeue", "-h", "-j", own, "-o", "%T").stdout)
+        # Over a kill it stays so, and what is taken back is taken back there.
+        self.daemon.kill()
+        self.daemon.start()
+        self.assertIn("DRAIN", state())
+        self.assertEqual(self.daemon.ask("GET", "/v1/changes")["cluster"]["name"], "slurm")
+        change("undo", "1", "--execute")
+        self.wait("its job has run there", lambda: (self.of_slurm(own) or {"state": ""})["state"] == "succeeded")
+        self.assertNotIn("DRAIN", state())
+        # One that somebody else has drained stays so.
+        self.slurm.run("scontrol", "update", "nodename=n2", "state=drain", "reason=fan")
+        self.addCleanup(self.slurm.run, "scontrol", "update", "nodename=n2", "state=resume", check=False)
+        time.sleep(5)
+        self.assertIn("DRAIN", state())
 
     def test_cancelled_on_either_side_it_is_cancelled_on_both(self):
         running = self.sbatch("sleep 600", "--gres=gpu:8")

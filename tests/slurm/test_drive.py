@@ -81,9 +81,10 @@ class Drive(RunningCluster):
         return self.jobs().get(job, ("GONE", "", 0))[0]
 
     def test_one_pass_places_gangs_arrays_and_leaves_what_waits(self):
-        gang = self.submit("sleep 60", "-N2", "--gres=gpu:4", "-t", "5")
-        whole = self.submit("sleep 60", "--gres=gpu:h200:8", "-t", "5")
-        array = self.submit("sleep 60", "--gres=gpu:1", "--array=0-5%2", "-t", "5")
+        # None of them ends by itself, however slow the machine is: what an end makes room for would be placed with what is looked for.
+        gang = self.submit("sleep 3000", "-N2", "--gres=gpu:4", "-t", "60")
+        whole = self.submit("sleep 3000", "--gres=gpu:h200:8", "-t", "60")
+        array = self.submit("sleep 3000", "--gres=gpu:1", "--array=0-5%2", "-t", "60")
         after = self.submit("true", f"--dependency=afterany:{whole}", "--gres=gpu:1", "-t", "5")
         owner = self.submit("true", "--gres=gpu:1", "--comment=stint:hold", "-t", "5")
         answer = self.drive_once()
@@ -101,7 +102,7 @@ class Drive(RunningCluster):
         self.assertEqual(self.state(owner), "PENDING")
 
     def test_advice_is_what_drive_would_do_and_changes_nothing(self):
-        job = self.submit("sleep 60", "--gres=gpu:8", "-t", "5")
+        job = self.submit("sleep 3000", "--gres=gpu:8", "-t", "60")
         done = subprocess.run([STINT, "slurm", "advise"], env=self.slurm.environment(), text=True, capture_output=True, check=True)
         self.assertIn(f"scontrol release {job}", done.stdout)
         self.assertEqual(self.state(job), "PENDING")
@@ -113,7 +114,7 @@ class Drive(RunningCluster):
         saved = self.folder / "saved"
         script = (f"trap 'echo saved >> {saved}' USR1; echo begun $SLURM_RESTART_COUNT >> {saved}; "
                   "for i in $(seq 600); do sleep 0.1; done")
-        low = self.submit(script, f"-N{self.NODES}", "--gres=gpu:8", "-t", "5", "--comment=stint:checkpoint=1s,signal=USR1,grace=1s")
+        low = self.submit(script, f"-N{self.NODES}", "--gres=gpu:8", "-t", "5", "--comment=stint:checkpoint=1s,signal=USR1,grace=10s")
         self.start_driver("--qos", "urgent=100")
         self.wait("it runs", lambda: self.state(low) == "RUNNING")
         time.sleep(2)  # a job that has just begun is not stopped
@@ -134,7 +135,7 @@ class Drive(RunningCluster):
         def ended():
             return sum("end" in f.read_text() for f in told.iterdir())
 
-        def wait_for(count, seconds=60):
+        def wait_for(count, seconds=300):
             self.wait_as_operator(f"{count} have ended", lambda: ended() >= count, ended, seconds)
         wait_for(4)
         driver.kill()  # between or amid orders: it keeps nothing

@@ -22,6 +22,10 @@ std::vector<KeptLog> kept_logs(const std::string& logs_folder);
 /// Of a launch that has ended for good. Does nothing where there is nothing of it. Again after a crash within, it goes on.
 Status cut_log(const std::string& logs_folder, const LaunchKey& key);
 
+/// Of one that runs: of what its two streams take of the disk together the newest `most` stay, at least a block of each; their lengths
+/// stay as they are, so that a reader learns how much went. A file system without holes: all goes.
+Status shorten_log(const std::string& logs_folder, const LaunchKey& key, Bytes most);
+
 /// The files of a launch as they are: what it printed, or what was left of that when it was taken away.
 OutputFiles files_of_log(const std::string& logs_folder, const LaunchKey& key);
 

@@ -232,11 +232,12 @@ LocalBackend::TakenGpus LocalBackend::gpus_taken() const {
     if (!plan.ok()) continue;
     for (const GrantedGpu& gpu : plan->launch.gpus) {
       if (gpu.mig_uuid.empty())
-        taken.indexes.insert(gpu.index);
+        (plan->launch.tenancy == Tenancy::kAlone ? taken.alone : taken.indexes).insert(gpu.index);
       else
         taken.mig_devices.insert(gpu.mig_uuid);
     }
   }
+  taken.indexes.insert(taken.alone.begin(), taken.alone.end());
   return taken;
 }
 
@@ -251,6 +252,10 @@ Status LocalBackend::give_gpus(Launch& launch, Instant now) {
   if (launch.gpus.empty()) return {};
   TakenGpus taken = gpus_taken();
   if (asks_for_mig_device(launch.gpus)) TRY(grant_mig_devices(launch.gpus, taken.mig_devices, options_.clear));
+  for (const GrantedGpu& gpu : launch.gpus)
+    if (options_.alone_is_alone && gpu.mig_uuid.empty() &&
+        (launch.tenancy == Tenancy::kAlone ? taken.indexes : taken.alone).contains(gpu.index))
+      return make_error(ErrorCode::kUnavailable, "launch {}: another task has GPU {}", format_key(launch.key), gpu.index);
   if (launch.tenancy == Tenancy::kAlone) taken.indexes.clear();
   return handover_->take(launch, taken.indexes, now);
 }
@@ -359,9 +364,12 @@ void LocalBackend::look_at(const LaunchKey& key, Task& task, Instant now, std::v
     const auto started = folder.started();
     if (started.ok() && *started) {
       task.told = Told::kStart;
-      reports.push_back({.kind = ReportKind::kStarted, .key = key, .at = on_clock((*started)->when, now)});
+      task.began = on_clock((*started)->when, now);
+      reports.push_back({.kind = ReportKind::kStarted, .key = key, .at = task.began});
     }
   }
+  // Of another daemon, it may have begun since this object first looked.
+  if (!task.keeper_expected) task.keeper_expected = folder.is_claimed();
   if (kept || !task.keeper_expected) return;
   const auto ended = folder.ended();
   if (ended.ok() && *ended) {
@@ -369,7 +377,7 @@ void LocalBackend::look_at(const LaunchKey& key, Task& task, Instant now, std::v
     const TaskEnded& e = **ended;
     reports.push_back({.kind = ReportKind::kEnded,
                        .key = key,
-                       .at = on_clock(e.when, now),
+                       .at = std::max(on_clock(e.when, now), task.began),  // the two looks may have had clocks that differ
                        .status = e.status,
                        .cause = e.cause,
                        .detail = e.detail,
@@ -380,7 +388,7 @@ void LocalBackend::look_at(const LaunchKey& key, Task& task, Instant now, std::v
   task.told = Told::kEnd;
   reports.push_back({.kind = ReportKind::kLost,
                      .key = key,
-                     .at = now,
+                     .at = std::max(now, task.began),
                      .detail = ended.ok() ? "its keeper is gone and left no word of how it ended" : ended.error().message});
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "backends/direct_backend.h"
 #include "backends/local/account_book.h"
@@ -41,7 +42,9 @@ class LocalBackend final : public DirectBackend {
     };
     std::optional<Accounts> accounts;  ///< each owner has one for ever; in place of `run_as`
     std::vector<std::string>
-        more_devices;   ///< below /dev, that tasks of other accounts find beside the usual ones and their GPUs
+        more_devices;  ///< below /dev, that tasks of other accounts find beside the usual ones and their GPUs
+    /// A launch that is to be alone on a GPU does not begin on one that another task has, whoever orders it.
+    bool alone_is_alone = false;
     std::string homes;  ///< folder for what jobs of other accounts have for themselves; "" = beside the state folder
   };
   /// @return error when the folder cannot be used. Limits that cannot be enforced are no error: notes() names them.
@@ -62,6 +65,9 @@ class LocalBackend final : public DirectBackend {
   /// Of a launch that is forgotten, too.
   [[nodiscard]] Result<LogPiece> read_log(const LogQuery& query) const override;
 
+  /// Processes that this object started and that have not ended: whoever lets it go and lives on has to wait for them.
+  [[nodiscard]] std::vector<int> take_keepers() { return std::exchange(keepers_, {}); }
+
   /// Where a launch's output goes when it names no file: `logs/KEY.out`, `logs/KEY.err`.
   [[nodiscard]] std::string output_path(const LaunchKey& key) const { return log_base(options_.state_folder, key) + ".out"; }
   [[nodiscard]] std::string error_path(const LaunchKey& key) const { return log_base(options_.state_folder, key) + ".err"; }
@@ -72,6 +78,7 @@ class LocalBackend final : public DirectBackend {
   enum class Told : uint8_t { kNothing, kStart, kEnd };
   struct Task {
     Told told = Told::kNothing;
+    Instant began = {};            ///< as told
     bool keeper_expected = false;  ///< one was started by this object, or had begun before it
   };
 
@@ -87,6 +94,7 @@ class LocalBackend final : public DirectBackend {
   struct TakenGpus {
     std::set<std::string> mig_devices;
     std::set<int> indexes;  ///< of GPUs, whole or in parts that are no MIG devices
+    std::set<int> alone;    ///< those of them that a task has for itself
   };
   [[nodiscard]] TakenGpus gpus_taken() const;
   Status start_keeper(const TaskFolder& folder);

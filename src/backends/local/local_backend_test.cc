@@ -271,6 +271,22 @@ TEST_F(LocalBackendTest, StartsOnceAlsoWhenTheDaemonDiedBeforeTheKeeperWasThere)
   EXPECT_EQ(read_all(dir_ / "runs").value(), "ran\n");
 }
 
+/// A clock that is set back between the two looks, or a caller that read it a while before.
+TEST_F(LocalBackendTest, AnEndIsNeverToldBeforeItsStart) {
+  ASSERT_TRUE(backend_->start(shell(1, "while [ ! -e " + (dir_ / "go") + " ]; do sleep 0.01; done"), now()).ok());
+  std::vector<Report> told;
+  for (int i = 0; i < 4000 && told.empty(); ++i) {
+    told = backend_->poll(now() + Duration::hours(1));
+    if (told.empty()) usleep(5000);
+  }
+  ASSERT_EQ(told.size(), 1U);
+  put_file(dir_ / "go", "");
+  const auto end = reports(1);
+  ASSERT_EQ(end.size(), 1U);
+  EXPECT_EQ(end[0].kind, ReportKind::kEnded);
+  EXPECT_GE(end[0].at, told[0].at);
+}
+
 TEST_F(LocalBackendTest, CanBeStoppedBeforeItBegins) {
   const Launch launch = shell(1, "echo ran >>" + (dir_ / "runs"));
   ASSERT_TRUE(folder(1).create({.launch = launch, .cgroup = "", .log_base = dir_ / "state/logs/1.0.0"}).ok());
@@ -443,6 +459,56 @@ TEST_F(LocalBackendTest, ACgroupEndsATaskThatTakesTooMuchMemory) {
   EXPECT_EQ(ended.cause, EndCause::kOutOfMemory);
   restart();
   EXPECT_EQ(rmdir(ours.c_str()), 0);
+}
+
+/// A daemon has died while the keeper that it started begins, and another takes its place: at every instant at which the new one may look
+/// first, be told to start or to stop, and look again, the end is told once, and nothing runs twice.
+TEST_F(LocalBackendTest, AKeeperThatBeginsOrEndsDuringATakeoverIsNotMissed) {
+  int64_t job = 1000;
+  constexpr int kSteps = 4;
+  for (const OrderKind kind : {OrderKind::kStart, OrderKind::kStop})
+    for (int scanned = 0; scanned <= kSteps; ++scanned)
+      for (int looked = scanned; looked <= kSteps; ++looked)
+        for (int ordered = looked; ordered <= kSteps; ++ordered) {
+          SCOPED_TRACE(
+              fmt::format("{} after step {}, first look after {}, opened after {}", name_of(kind), ordered, looked, scanned));
+          const Launch launch = shell(++job, "exit 9");  // whoever starts it again ends otherwise
+          const TaskFolder folder(dir_ / fmt::format("state/tasks/{}.0.0", job));
+          ASSERT_TRUE(folder.create({.launch = launch, .cgroup = "", .log_base = dir_ / "log", .room = {}}).ok());
+          auto lock = folder.take_lock();
+          ASSERT_TRUE(lock.ok() && lock->valid());
+          std::vector<Report> told;
+          for (int step = 0; step <= kSteps; ++step) {
+            if (step == 1) {
+              ASSERT_TRUE(*folder.claim());
+            }
+            if (step == 2)
+              put_file(folder.started_file(), to_json(TaskStarted{.when = this_moment(), .pid = 1 << 22, .start_ticks = 1}));
+            if (step == 3)
+              put_file(folder.ended_file(), to_json(TaskEnded{.when = this_moment(), .status = {.code = 3}, .detail = ""}));
+            if (step == 4) lock->close();
+            const auto look = [&] {
+              for (const BackendEvent& event : backend_->drain(now()))
+                if (const auto* report = std::get_if<Report>(&event)) told.push_back(*report);
+            };
+            if (step == scanned) restart();
+            if (step == looked) look();
+            if (step == ordered)
+              backend_->submit({{.kind = kind,
+                                 .key = launch.key,
+                                 .at = now(),
+                                 .launch = kind == OrderKind::kStart ? std::optional(launch) : std::nullopt,
+                                 .grace = {}}});
+            if (step == kSteps) look();
+          }
+          const auto is_end = [](const Report& report) { return report.kind == ReportKind::kEnded && report.status.code == 3; };
+          // Who asks again is told again.
+          EXPECT_THAT(told, Contains(::testing::Truly(is_end)));
+          EXPECT_TRUE(std::ranges::all_of(told, [&](const Report& r) { return r.kind == ReportKind::kStarted || is_end(r); }));
+          EXPECT_THAT(backend_->running(), IsEmpty());
+          backend_->submit({{.kind = OrderKind::kForget, .key = launch.key, .at = now(), .launch = {}, .grace = {}}});
+          EXPECT_FALSE(std::filesystem::exists(folder.path()));
+        }
 }
 
 }  // namespace

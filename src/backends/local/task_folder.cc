@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "base/text.h"
+#include "host/clock.h"
 #include "host/file.h"
 
 namespace stint {

@@ -84,6 +84,14 @@ void SlurmBackend::look_at_attempt(const SlurmEntry& entry, const std::string& j
   if (keys_of(attempt).empty() && (progress == SlurmProgress::kRuns || progress == SlurmProgress::kWaits))
     for (int32_t task = 0; task < static_cast<int32_t>(entry.nodes); ++task)
       launches_[{attempt.job, attempt.attempt, task}] = {.job = job, .own = false, .last = {}, .leaves = {}};
+  // One that saves and fails on purpose is to come back, and is off its machines at the next look; one that ends well has ended.
+  if (progress == SlurmProgress::kEnded && entry.state == RunState::kFailed && note.leaves && entry.requeue &&
+      run("scontrol", {"requeuehold", job}).ok()) {
+    dirty_ = true;
+    for (const LaunchKey& key : keys_of(attempt))
+      launches_.at(key).seen = true;
+    return;
+  }
   const bool lost = note.restarts && entry.restarts > *note.restarts;
   bool take_back = false;
   for (const LaunchKey& key : keys_of(attempt)) {

@@ -62,6 +62,14 @@ class SlurmBackendTest : public ::testing::Test {
   bool hears(OthersJob::State state, const std::string& job) {
     return hears<OthersJob>([&](const OthersJob& other) { return other.state == state && other.name == job; });
   }
+  /// The last of others' jobs that was told is held again.
+  bool waits_again() {
+    for (const Instant until = now() + kPatience; now() < until && heard<OthersJob>().back().state != OthersJob::State::kWaits;) {
+      ::usleep(20'000);
+      look();
+    }
+    return heard<OthersJob>().back().state == OthersJob::State::kWaits;
+  }
   void start(const Launch& launch) {
     backend_->submit({{.kind = OrderKind::kStart, .key = launch.key, .at = now(), .launch = launch, .grace = {}}});
   }
@@ -115,15 +123,33 @@ TEST_F(SlurmBackendTest, OneThatIsStoppedWaitsAgainAndRunsAsTheNextAttempt) {
   backend_->submit({{.kind = OrderKind::kStop, .key = {1, 0, 0}, .at = now(), .launch = {}, .grace = Duration::seconds(30)}});
   ASSERT_TRUE(hears(ReportKind::kEnded, {1, 0, 0}));
   EXPECT_EQ(heard<Report>().back().cause, EndCause::kStopped);
-  for (const Instant until = now() + kPatience; now() < until && heard<OthersJob>().back().state != OthersJob::State::kWaits;) {
-    ::usleep(20'000);
-    look();
-  }
-  EXPECT_EQ(heard<OthersJob>().back().state, OthersJob::State::kWaits) << "held again";
+  EXPECT_TRUE(waits_again());
   start(launch_of(job, 1));
   ASSERT_TRUE(hears(ReportKind::kStarted, {1, 1, 0}));
   backend_->submit({{.kind = OrderKind::kDismiss, .key = {}, .at = now(), .launch = {}, .others_job = job, .grace = {}}});
   ASSERT_TRUE(hears(ReportKind::kEnded, {1, 1, 0})) << "dismissed, it is cancelled there";
+}
+
+/// It saves on its signal and ends by itself, as `trap 'save; exit 99' USR1` does.
+TEST_F(SlurmBackendTest, OneThatSavesAndLeavesInItsGraceWaitsAgain) {
+  const std::string job =
+      slurm_.sbatch({"--hold", "--account=zoo", "--comment=stint:checkpoint=3s,signal=USR1,grace=30s"},
+                    fmt::format("trap 'exit 99' USR1; touch {}; while :; do sleep 0.02; done", slurm_.state("traps")));
+  ASSERT_TRUE(hears(OthersJob::State::kWaits, job));
+  start(launch_of(job));
+  ASSERT_TRUE(hears(ReportKind::kStarted, {1, 0, 0}));
+  for (const Instant until = now() + kPatience; now() < until && !std::filesystem::exists(slurm_.state("traps"));)
+    ::usleep(10'000);
+  backend_->submit({{.kind = OrderKind::kStop, .key = {1, 0, 0}, .at = now(), .launch = {}, .grace = Duration::seconds(30)}});
+  ASSERT_TRUE(hears(ReportKind::kEnded, {1, 0, 0}));
+  EXPECT_EQ(heard<Report>().back().cause, EndCause::kStopped) << heard<Report>().back().status.code;
+  EXPECT_TRUE(waits_again());
+  start(launch_of(job, 1));
+  ASSERT_TRUE(hears(ReportKind::kStarted, {1, 1, 0}));
+  ASSERT_TRUE(slurm_.programs().ask("scancel", {"--signal=USR1", "--full", job}).ok());
+  ASSERT_TRUE(hears(ReportKind::kEnded, {1, 1, 0}));
+  EXPECT_EQ(heard<Report>().back().cause, EndCause::kItself) << "not asked to leave, it has failed";
+  EXPECT_EQ(heard<Report>().back().status.code, 99);
 }
 
 TEST_F(SlurmBackendTest, WhatSlurmRunsByItselfIsToldWithItsMachines) {

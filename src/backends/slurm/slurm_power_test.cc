@@ -48,7 +48,7 @@ class Provider final : public Capacity {
     }
   }
   void list(int64_t call, Instant) override {
-    CapacityList list{.call = call, .complete = true, .machines = {}};
+    CapacityList list{.call = call, .unread = {}, .machines = {}};
     for (const std::string& name : running)
       list.machines.push_back({.id = {}, .name = name, .owner = "slurm", .state = ListedState::kReady});
     heard_.lists.push_back(std::move(list));

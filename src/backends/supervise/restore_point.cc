@@ -191,13 +191,12 @@ Result<RestorePoint> parse_restore_point(std::string_view text) {
   }
 }
 
-std::string copy_and_tell(const std::string& folder, const Checkpoint& checkpoint, const std::string& digest,
-                          const CopyTarget& target, const CheckpointCopies::Hold& hold, const SupervisorState& then,
+std::string copy_and_tell(const CopyTask& task, const CopyTarget& target, const CheckpointCopies::Hold& hold,
                           const CopyOptions& options) {
   CopyAnswer answer{.hold = hold};
   auto copies = open_copies(target, hold);
   if (copies.ok()) {
-    const auto sent = (*copies)->copy(folder, checkpoint, digest, then, options);
+    const auto sent = (*copies)->copy(task.folder, task.checkpoint, task.digest, task.then, options);
     answer.failure = sent.ok() ? "" : sent.error().message;
     answer.bytes = sent.ok() ? *sent : 0;
     answer.hold = (*copies)->hold();

@@ -52,9 +52,15 @@ struct CopyAnswer {
   std::vector<std::string> notes;
   CheckpointCopies::Hold hold;
 };
+/// A checkpoint that is to be copied.
+struct CopyTask {
+  std::string folder;
+  Checkpoint checkpoint;
+  std::string digest;
+  SupervisorState then;  ///< once it is copied
+};
 /// For a worker process. @return the answer as JSON.
-std::string copy_and_tell(const std::string& folder, const Checkpoint& checkpoint, const std::string& digest,
-                          const CopyTarget& target, const CheckpointCopies::Hold& hold, const SupervisorState& then,
+std::string copy_and_tell(const CopyTask& task, const CopyTarget& target, const CheckpointCopies::Hold& hold,
                           const CopyOptions& options);
 Result<CopyAnswer> parse_copy_answer(std::string_view json);
 

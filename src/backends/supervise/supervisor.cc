@@ -498,12 +498,12 @@ class Supervisor {
     copy_began_ = time_();
     // With the end of the machine in sight a rate would only lose the copy.
     copy_rate_ = policy_.phase() == Phase::kRunning ? options_.copy_bytes_per_second : 0;
-    SupervisorState then = state_;
-    then.checkpoints.back().copied = true;
-    auto worker = WorkerProcess::start([this, what = *found, then] {
+    CopyTask task{options_.checkpoint_folder, *found, copied_.digest, state_};
+    task.then.checkpoints.back().copied = true;
+    auto worker = WorkerProcess::start([this, task = std::move(task)] {
       const CopyOptions how{.bytes_per_second = copy_rate_,
                             .sleep = [](Duration d) { std::this_thread::sleep_for(std::chrono::nanoseconds(d.count_ns())); }};
-      return copy_and_tell(options_.checkpoint_folder, what, copied_.digest, options_.copies, hold_, then, how);
+      return copy_and_tell(task, options_.copies, hold_, how);
     });
     if (worker.ok()) copier_.emplace(std::move(worker).value());
   }

@@ -59,6 +59,7 @@ class TestingObjectStore final : public ObjectStore {
     if (offset >= static_cast<int64_t>(bytes.size())) return std::string();
     return bytes.substr(static_cast<size_t>(offset), length < 0 ? std::string::npos : static_cast<size_t>(length));
   }
+  Result<std::string> link(const std::string& key, Duration) override { return "http://127.0.0.1/" + key; }
   Result<ObjectInfo> head(const std::string& key) override {
     const std::scoped_lock lock(bucket_.mutex);
     const auto found = bucket_.objects.find(key);

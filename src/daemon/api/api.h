@@ -20,6 +20,7 @@ namespace stint {
 class AllocationDesk;
 class AuditRunner;
 class BillBook;
+class ClusterRest;
 class LiveTelemetry;
 class LogKeeper;
 class LoginDesk;
@@ -53,6 +54,7 @@ struct ApiOptions {
   const LogKeeper* log_keeper = nullptr;    ///< outlives the API; none = nothing bounds what is kept of jobs' logs
   AlertDesk* alerts = nullptr;
   const LiveTelemetry* telemetry = nullptr;  ///< outlives the API; none = nothing is measured
+  const ClusterRest* cluster = nullptr;      ///< outlives the API; none = no cluster places work itself
   const OffMachines* off = nullptr;          ///< outlives the API; none = all are on
 };
 

@@ -28,6 +28,7 @@ Json capacity_json(const PowerView& view) {
                {"machines", Json::array()},
                {"left_alone", Json::array()},
                {"missing", Json::array()},
+               {"unread", Json::array()},
                {"most_per_hour", view.most_burn ? money_json(view.most_burn->per_hour()) : Json()},
                {"made", view.made},
                {"swept", view.swept},
@@ -39,6 +40,8 @@ Json capacity_json(const PowerView& view) {
     json["left_alone"].push_back({{"pool", shut.pool}, {"until", format_utc(shut.until)}, {"why", shut.why}});
   for (const PowerView::Short& lack : view.shortages)
     json["missing"].push_back({{"pool", lack.pool}, {"machines", lack.missing}, {"why", lack.why}});
+  for (const PowerView::Unread& each : view.unread)
+    json["unread"].push_back({{"name", each.name}, {"why", each.why}});
   return json;
 }
 

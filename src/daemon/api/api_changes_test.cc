@@ -112,6 +112,43 @@ TEST_F(ApiChangesTest, AFindingIsCarriedOutOnceItIsApproved) {
   EXPECT_EQ(carry_out("F-00000001").status, 200);
 }
 
+TEST_F(ApiChangesTest, JobsOfANameAreHeldToALimitUntilItIsTakenBack) {
+  const auto limit_of = [&](const std::string& name, const std::string& asked) {
+    const Answer job = as("submitter@acme", "POST", "/v1/jobs",
+                          fmt::format(R"({{"queue":"acme","name":"{}","command":["x"],"gpus":1{}}})", name, asked));
+    EXPECT_EQ(job.status, 201) << job.body;
+    return job.parsed()["time_limit_s"];
+  };
+  EXPECT_EQ(limit_of("evaluate", ""), nullptr);
+  const Answer done = as("operator", "PUT", "/v1/changes/L-1", R"({"title":"Limit","time_limits_s":{"evaluate":7200}})");
+  ASSERT_EQ(done.status, 200) << done.body;
+  EXPECT_EQ(done.parsed()["time_limits_s"], json({{"evaluate", 7200}}));
+  EXPECT_THAT(as("auditor", "GET", "/v1/audit-log").body, HasSubstr("jobs named evaluate at most 7200 s"));
+  EXPECT_EQ(limit_of("evaluate", ""), 7200);
+  EXPECT_EQ(limit_of("evaluate", R"(,"time_limit":"1h")"), 3600) << "less is less";
+  EXPECT_EQ(limit_of("evaluate", R"(,"time_limit":"9h")"), 7200);
+  EXPECT_EQ(limit_of("train", ""), nullptr);
+  auto book = FindingBook::open(dir_ / ".");
+  EXPECT_EQ((*book)->asks()->time_limits.at("evaluate"), Duration::hours(2)) << "it outlives the daemon";
+  EXPECT_EQ(as("operator", "PUT", "/v1/changes/L-1", R"({"title":"Limit","time_limits_s":{"evaluate":60}})").status, 409);
+  ASSERT_EQ(take_back("L-1").status, 200);
+  EXPECT_EQ(limit_of("evaluate", ""), nullptr);
+}
+
+TEST_F(ApiChangesTest, LimitsThatAreNoneAreRefused) {
+  const auto put = [&](const std::string& fields) {
+    return as("operator", "PUT", "/v1/changes/L-1", fmt::format(R"({{"title":"Limit",{}}})", fields));
+  };
+  for (const char* wrong :
+       {R"("time_limits_s":{})", R"("time_limits_s":{"a":0})", R"("time_limits_s":{"a":1.5})", R"("replicas":[2])",
+        R"("replicas":{"rank":-1})", R"("machines":[])", R"("replicas":{"rank":1},"off_hours_of_week":[3])"})
+    EXPECT_EQ(put(wrong).status, 422) << wrong;
+  const Answer unknown = put(R"("replicas":{"rank":1})");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_THAT(unknown.body, HasSubstr("no service rank whose replicas this daemon runs"));
+  EXPECT_EQ(as("operator", "GET", "/v1/changes").parsed()["changes"], json::array());
+}
+
 TEST_F(ApiChangesTest, WhatCannotBeCarriedOutChangesNothing) {
   EXPECT_EQ(carry_out("C-1", R"(["n0","nowhere"])").status, 404);
   EXPECT_EQ(state_of("n0"), "up");

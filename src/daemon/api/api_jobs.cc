@@ -11,6 +11,7 @@
 #include "daemon/api/problem.h"
 #include "daemon/api/view_json.h"
 #include "daemon/engine/admission.h"
+#include "daemon/finding_book.h"
 
 namespace stint {
 namespace {
@@ -198,6 +199,12 @@ Result<JobRequest> own_request(const ApiContext& api, const Call& call, JobReque
     return invalid("field 'user': only an admin of client {} submits on behalf of others; leave it out", client);
   TRY(check_own_tags(request));
   TRY(check_client_rules(api.governor, client, request));
+  // A change that was carried out holds jobs of that name to a limit.
+  if (api.findings != nullptr && !request.name.empty()) {
+    const auto asks = api.findings->asks();
+    if (const auto limit = asks->time_limits.find(request.name); limit != asks->time_limits.end())
+      request.time_limit = std::min(request.time_limit, limit->second);
+  }
   return request;
 }
 

@@ -338,8 +338,9 @@ std::vector<ApiRoute> make_routes() {
   add({.method = "PUT",
        .path = "/v1/changes/{id}",
        .name = "carryOutChange",
-       .summary = "Carry a change out: its machines take no new work, or none in hours of the week. The same again does only "
-                  "what is not done yet",
+       .summary =
+           "Carry a change out: its machines take no new work, or none in hours of the week, and are switched off where the "
+           "daemon can; services have fewer replicas, jobs shorter limits. The same again does only what is not done yet",
        .needs = P::kRunNodes,
        .code = CodeWanted::kYes,
        .request = "ChangeWish",
@@ -348,7 +349,7 @@ std::vector<ApiRoute> make_routes() {
   add({.method = "DELETE",
        .path = "/v1/changes/{id}",
        .name = "takeBackChange",
-       .summary = "Take a change back: what it has drained takes work again",
+       .summary = "Take a change back: what it has drained takes work again, its limits are no more",
        .needs = P::kRunNodes,
        .code = CodeWanted::kYes,
        .response = "CarriedChange",

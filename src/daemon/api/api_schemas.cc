@@ -146,9 +146,11 @@ std::string_view api_schemas() {
   "until": {"type": "string", "format": "date-time"}, "why": {"type": "string"}}, "required": ["pool", "until", "why"]}},
   "missing": {"type": "array", "items": {"type": "object", "properties": {"pool": {"type": "string"},
   "machines": {"type": "integer"}, "why": {"type": "string"}}, "required": ["pool", "machines", "why"]}},
+  "unread": {"type": "array", "description": "providers that could not be listed: nothing of theirs is taken for gone", "items":
+  {"type": "object", "properties": {"name": {"type": "string"}, "why": {"type": "string"}}, "required": ["name", "why"]}},
   "most_per_hour": {"anyOf": [{"$ref": "#/components/schemas/Money"}, {"type": "null"}]}, "made": {"type": "integer"},
   "swept": {"type": "integer"}, "late": {"type": "integer"}, "stockouts": {"type": "integer"}},
-  "required": ["by", "machines", "left_alone", "missing", "most_per_hour", "made", "swept", "late", "stockouts"]},
+  "required": ["by", "machines", "left_alone", "missing", "unread", "most_per_hour", "made", "swept", "late", "stockouts"]},
 "Gpu": {"type": "object", "properties": {"id": {"type": "string"}, "node": {"type": "string"},
   "index": {"anyOf": [{"type": "integer"}, {"type": "null"}]}, "uuid": {"type": "string"}, "model": {"type": "string"},
   "mig_profile": {"type": "string"}, "memory_bytes": {"type": "integer"}, "source": {"type": "string"},
@@ -297,18 +299,26 @@ std::string_view api_schemas() {
 "DecisionWish": {"type": "object", "properties": {"decision": {"enum": ["approved", "dismissed", "open"]}, "note": {"type": "string",
   "maxLength": 1000}}, "required": ["decision"], "additionalProperties": false},
 "ChangeWish": {"type": "object", "properties": {"title": {"type": "string", "maxLength": 1000}, "machines": {"type": "array",
-  "minItems": 1, "maxItems": 10000, "items": {"type": "string"}}, "off_hours_of_week": {"type": "array", "minItems": 1, "items":
-  {"type": "integer", "minimum": 0, "maximum": 167}, "description": "hours UTC, 0 = Monday 00:00, in which the machines rest; absent: they rest until it is taken back"}},
-  "required": ["title", "machines"], "additionalProperties": false},
+  "maxItems": 10000, "items": {"type": "string"}}, "off_hours_of_week": {"type": "array", "minItems": 1, "items":
+  {"type": "integer", "minimum": 0, "maximum": 167}, "description": "hours UTC, 0 = Monday 00:00, in which the machines rest; absent: they rest until it is taken back"},
+  "replicas": {"$ref": "#/components/schemas/ReplicaLimits"}, "time_limits_s": {"$ref": "#/components/schemas/TimeLimits"}},
+  "required": ["title"], "additionalProperties": false},
+"ReplicaLimits": {"type": "object", "description": "by service: so many replicas at most, until the change is taken back", "additionalProperties":
+  {"type": "integer", "minimum": 1}},
+"TimeLimits": {"type": "object", "description": "by the name that jobs are submitted under: so many seconds at most", "additionalProperties":
+  {"type": "integer", "minimum": 1}},
 "CarriedChange": {"type": "object", "properties": {"id": {"type": "string"}, "title": {"type": "string"}, "by": {"type": "string"},
   "at": {"type": "string", "format": "date-time"}, "machines": {"type": "array", "items": {"type": "string"}}, "drained": {"type": "array",
   "items": {"type": "string"}, "description": "those that took work until then"}, "off_hours_of_week": {"type": "array", "items":
   {"type": "integer"}, "description": "empty: always"}, "rests": {"type": "boolean", "description": "its machines do, as last intended"},
   "done": {"type": "boolean", "description": "nothing of that intent is left to do"}, "undone_by": {"type": "string"},
-  "undone_at": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]}},
+  "undone_at": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]}, "replicas": {"$ref":
+  "#/components/schemas/ReplicaLimits"}, "time_limits_s": {"$ref": "#/components/schemas/TimeLimits"}},
   "required": ["id", "title", "by", "at", "machines", "drained", "off_hours_of_week", "rests", "done", "undone_by", "undone_at"]},
-"Changes": {"type": "object", "properties": {"changes": {"type": "array", "items": {"$ref": "#/components/schemas/CarriedChange"}}},
-  "required": ["changes"]},
+"Changes": {"type": "object", "properties": {"changes": {"type": "array", "items": {"$ref": "#/components/schemas/CarriedChange"}},
+  "cluster": {"anyOf": [{"type": "object", "description": "that places work itself and is told which machines rest", "properties": {
+  "name": {"type": "string"}, "problem": {"type": "string", "description": "why it was not told; empty: it was"}},
+  "required": ["name", "problem"]}, {"type": "null"}]}}, "required": ["changes", "cluster"]},
 "Findings": {"type": "object", "properties": {"written": {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]},
   "audit": {"anyOf": [{"$ref": "#/components/schemas/Audit"}, {"type": "null"}]}, "decisions": {"type": "array",
   "items": {"$ref": "#/components/schemas/Decision"}}, "run": {"anyOf": [{"$ref": "#/components/schemas/BackgroundRun"}, {"type": "null"}]}},

@@ -5,18 +5,9 @@
 
 #include "base/check.h"
 #include "daemon/engine/engine_impl.h"
+#include "daemon/engine/fleet_change.h"
 
 namespace stint {
-namespace {
-
-/// Told by the backend, which does not tell it twice: not taken back because it could not be written.
-bool has_happened(const Record& record) {
-  return record.kind == RecordKind::kEnded || record.kind == RecordKind::kLost || record.kind == RecordKind::kMachine ||
-         record.cause.has_value();
-}
-
-}  // namespace
-
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::Engine(Engine&&) noexcept = default;
 Engine& Engine::operator=(Engine&&) noexcept = default;
@@ -46,15 +37,15 @@ Status Engine::take_over(const FleetConfig& fleet, Backend& backend, Instant now
   TRY(s.recover());
   now = std::max(now, s.now);
   const bool first = s.step == 0;
-  const Result<FleetConfig> recorded = s.as_recorded(fleet);
+  const Result<FleetConfig> recorded = as_recorded(s, fleet);
   if (first || !recorded.ok() || s.fleet != *recorded) TRY(stage_fleet(fleet, {.actor = "daemon", .idempotency_key = ""}));
   s.live = true;
   if (has_staged()) TRY(commit(now));
   // What has become due meanwhile comes before what is heard now: a job past its limit was stopped by that.
   if (!first && next_wakeup() <= now) TRY(commit(now));
   s.desk.clear();
-  s.reconcile(now);
-  s.carry_out(now);
+  s.dispatch.reconcile(now);
+  s.dispatch.carry_out(now);
   if (has_staged()) TRY(commit(now));
   return {};
 }
@@ -135,12 +126,8 @@ Status Engine::Impl::apply_step(Instant at, std::vector<Record>& records) {
 Status Engine::commit(Instant now) {
   Impl& s = *impl_;
   if (s.read_only) {
-    s.staged_keys.clear();
-    s.staged_rows.clear();
-    s.staged_renewals.clear();
-    std::erase_if(s.staged, [](const Record& r) { return !has_happened(r); });
-    s.staged_jobs = 0;
-    s.staged_numbers.clear();
+    s.staged.clear_beside_records();
+    s.staged.keep_what_happened();
     s.governance.set_claims({});
     return make_error(ErrorCode::kUnavailable, "{}", *s.read_only);
   }
@@ -151,11 +138,11 @@ Status Engine::commit(Instant now) {
 /// What keeps memory and the next recovery small; a failure makes it read-only, but what was committed is.
 Status Engine::Impl::housekeep(Instant at) {
   // Not in one step with what has happened meanwhile, which has another instant.
-  if (staged.empty() && ended_in_memory > options.ended_kept + could_not_leave + options.ended_kept / 5) {
+  if (staged.records.empty() && ended_in_memory > options.ended_kept + could_not_leave + options.ended_kept / 5) {
     Record record;
     record.kind = RecordKind::kForget;
     record.keep = options.ended_kept;
-    staged.push_back(std::move(record));
+    staged.put(std::move(record));
     (void)append(at);
     could_not_leave = std::max<int64_t>(0, ended_in_memory - options.ended_kept);
   }
@@ -173,26 +160,24 @@ Status Engine::Impl::note_state(Status written) {
 }
 
 Status Engine::Impl::append(Instant at) {
-  if (staged.empty()) staged.emplace_back();  // a tick
-  std::ranges::stable_sort(staged, {}, &Record::kind);
+  if (staged.records.empty()) staged.records.emplace_back();  // a tick
+  std::ranges::stable_sort(staged.records, {}, &Record::kind);
   LogStep writing;
   writing.at = at;
-  for (const Record& record : staged)
+  for (const Record& record : staged.records)
     writing.records.push_back(encode(record));
-  writing.postings = costs.postings_of(staged, at);
-  for (auto& [name, key] : std::exchange(staged_keys, {}))
+  writing.postings = costs.postings_of(staged.records, at);
+  for (auto& [name, key] : std::exchange(staged.keys, {}))
     writing.keys.push_back(std::move(key));
-  writing.side_rows = std::exchange(staged_rows, {});
-  writing.renewed = std::exchange(staged_renewals, {});
-  writing.ended_jobs = ended_jobs_of(staged);
-  staged_jobs = 0;
-  staged_numbers.clear();
+  writing.side_rows = std::exchange(staged.rows, {});
+  writing.renewed = std::exchange(staged.renewals, {});
+  writing.ended_jobs = ended_jobs_of(staged.records);
+  staged.clear_beside_records();
   governance.set_claims({});
   const Result<int64_t> written = log.append(writing);
   if (!written.ok()) {
     read_only = fmt::format("no command is taken, what runs goes on: {}", written.error().message);
-    // What happened has happened: it is written when that is possible again.
-    std::erase_if(staged, [](const Record& r) { return !has_happened(r); });
+    staged.keep_what_happened();  // and is written when that is possible again
     return make_error(written.error().code, "{}", *read_only);
   }
   // Read back from what was written, as recovery will: what cannot be told by the records cannot get into the state.
@@ -202,13 +187,20 @@ Status Engine::Impl::append(Instant at) {
     CHECK(read.ok(), "a record that cannot be read back: {}", read.error().message);
     records.push_back(std::move(read).value());
   }
-  staged.clear();
+  staged.records.clear();
   step = *written;
   sequence += static_cast<int64_t>(records.size());
   const Status applied = apply_step(at, records);
   CHECK(applied.ok(), "a step that was accepted: {}", applied.error().message);
-  if (live) carry_out(at);
+  if (live) dispatch.carry_out(at);
   return {};
+}
+
+void Engine::Impl::poll(Instant at) {
+  if (!options.carry_out) return;
+  dispatch.poll(at);
+  if (read_only) return;
+  if (std::optional<Record> approved = governance.approve_one_that_fits(at, shown_at())) staged.put(std::move(*approved));
 }
 
 Status Engine::Impl::mark() {
@@ -227,13 +219,13 @@ Status Engine::Impl::catch_up() {
   if (!read.ok()) return read;
   // Orders of those steps: as after a restart, everything that should be there is ordered again.
   desk.clear();
-  reconcile(now);
-  std::vector<Record> happened = std::exchange(staged, {});
+  dispatch.reconcile(now);
+  std::vector<Record> happened = std::exchange(staged.records, {});
   for (Record& record : happened) {
     if (record.kind == RecordKind::kEnded || record.kind == RecordKind::kLost)
-      stage_report(record.report);
+      dispatch.stage_report(record.report);
     else if (record.kind == RecordKind::kMachine || node_ids.contains(record.node))
-      staged.push_back(std::move(record));
+      staged.put(std::move(record));
   }
   return {};
 }
@@ -249,7 +241,7 @@ Status Engine::try_to_write() {
   return {};
 }
 
-bool Engine::has_staged() const { return !impl_->staged.empty() || !impl_->staged_rows.empty(); }
+bool Engine::has_staged() const { return !impl_->staged.records.empty() || !impl_->staged.rows.empty(); }
 
 Instant Engine::next_wakeup() const {
   const Impl& s = *impl_;
@@ -274,6 +266,6 @@ void Engine::look(Instant now) {
 Instant Engine::now() const { return impl_->shown_at(); }
 uint64_t Engine::fingerprint() const { return impl_->scheduler->fingerprint(); }
 const Recovery& Engine::recovery() const { return impl_->recovery; }
-void Engine::stage_report(const Report& report) { impl_->stage_report(report); }
+void Engine::stage_report(const Report& report) { impl_->dispatch.stage_report(report); }
 
 }  // namespace stint

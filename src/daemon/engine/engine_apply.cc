@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "daemon/engine/engine_impl.h"
+#include "daemon/engine/fleet_change.h"
 #include "sched/policy_text.h"
 #include "sched/reason_words.h"
 
@@ -48,7 +49,7 @@ Status Engine::Impl::apply(const Record& record) {
     case RecordKind::kCancel: job_runs.apply_cancel(id); break;
     case RecordKind::kHold: job_runs.apply_hold(id, true); break;
     case RecordKind::kRelease: job_runs.apply_hold(id, false); break;
-    case RecordKind::kAdopt: apply_adoption(id, record.nodes); break;
+    case RecordKind::kAdopt: others.adopt(id, record.nodes); break;
     case RecordKind::kApprove:
     case RecordKind::kRefuse: decide_approval(record); break;
     default: break;
@@ -58,7 +59,7 @@ Status Engine::Impl::apply(const Record& record) {
 
 Status Engine::Impl::apply_fleet(const std::string& json) {
   TRY_ASSIGN(FleetConfig next, parse_fleet_config(json, "fleet"));
-  TRY(check_fleet(next));
+  TRY(check_fleet_change(*this, next));
   if (!scheduler) {
     TRY_ASSIGN(sched::Policy policy, sched::parse_policy(next.policy));
     policy.mig = next.mig;
@@ -66,7 +67,7 @@ Status Engine::Impl::apply_fleet(const std::string& json) {
   }
   fleet.policy = next.policy;
   fleet.mig = next.mig;
-  fleet.pays_retries = next.pays_retries;
+  fleet.attempts_paid = next.attempts_paid;
   fleet.machines_come = next.machines_come;
   if (next.machines_come && !machines_come) {
     scheduler->expect_machines();
@@ -113,8 +114,8 @@ sched::Kin kin_of_request(std::string_view client, const JobRequest& r) {
 Status Engine::Impl::apply_submit(const Record& record) {
   if (record.job != accepted + 1) return invalid("job {} where job {} must come", record.job, accepted + 1);
   const std::string client(client_of_queue(record.request.queue));
-  if (record.number > 0 && record.number != next_number(client))
-    return invalid("job {} of {} where job {} must come", record.number, client, next_number(client));
+  if (record.number > 0 && record.number != names_of.next(client))
+    return invalid("job {} of {} where job {} must come", record.number, client, names_of.next(client));
   const int64_t number = record.number > 0 ? record.number : record.job;
   const auto queue = queue_ids.find(record.request.queue);
   if (queue == queue_ids.end()) return invalid("no queue '{}'", record.request.queue);
@@ -178,7 +179,7 @@ Status Engine::Impl::apply_submit(const Record& record) {
     }
     add_event(events, sched::EventKind::kSubmit, id);
   }
-  if (const std::string name = others_job_of(r); !name.empty()) others.insert_or_assign(name, record.job);
+  if (std::string name = others_job_of(r); !name.empty()) others.add(std::move(name), record.job);
   numbered[client] = jobs.back().number;
   if (record.number == 0) unnumbered = accepted;
   return {};

@@ -130,14 +130,14 @@ std::optional<JobView> Engine::next_of_array(int64_t first) const {
 
 Result<std::vector<int32_t>> Engine::stage_array(JobControl what, int64_t first, const CommandInfo& by) {
   Impl& s = *impl_;
-  TRY(s.check_writable());
+  TRY(s.commands.check_writable());
   const RecordKind kind = what == JobControl::kCancel ? RecordKind::kCancel
                           : what == JobControl::kHold ? RecordKind::kHold
                                                       : RecordKind::kRelease;
   std::vector<int32_t> taken;
   for (const JobBook& job : s.governance.decided_with(first)) {
     if (has_ended(job.state)) continue;
-    TRY(s.stage_for_job(kind, job.id, by));
+    TRY(s.commands.for_job(kind, job.id, by));
     taken.push_back(job.array_index);
   }
   if (!taken.empty()) return taken;

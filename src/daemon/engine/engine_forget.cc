@@ -1,132 +1,13 @@
 // Jobs that have ended leave memory: a record says when, so that a replay of the log forgets at the same step; the same step
-// writes them down as rows, from which views are made again. Format stint-ended/1, docs/formats.md.
-#include <simdjson.h>
+// writes them down as rows, from which views are made again. See ended_job.h.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "base/check.h"
-#include "base/text.h"
-#include "daemon/api/job_request_fields.h"
+#include "daemon/engine/ended_job.h"
 #include "daemon/engine/engine_impl.h"
-#include "daemon/json_values.h"
 
 namespace stint {
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-Json json_of(const ApprovalView& approval) {
-  Json json = {{"why", approval.why}, {"asked_by", approval.asked_by}, {"most_cost_nanos", approval.most_cost.count_nanos()}};
-  if (!approval.decided) return json;
-  json.update({{"by", approval.by}, {"decided_ns", approval.decided->ns()}, {"approved", approval.approved}});
-  if (!approval.reason.empty()) json["reason"] = approval.reason;
-  return json;
-}
-
-/// @param approval  nullptr: it needed none.
-std::string encode(const JobBook& job, const ApprovalView* approval) {
-  Json json = {
-      {"number", job.number}, {"array", job.array_first}, {"index", job.array_index}, {"submitted_ns", job.submitted.ns()}};
-  if (job.reason) json["reason"] = words_of(*job.reason);
-  const auto put = [&](const char* name, const std::optional<Instant>& at) {
-    if (at) json[name] = at->ns();
-  };
-  put("first_started_ns", job.first_started);
-  put("started_ns", job.started);
-  put("ended_ns", job.ended);
-  json["starts"] = job.starts;
-  json["failures"] = job.failures;
-  json["cost_nanos"] = job.posted.count_nanos();
-  json["currency"] = job.posted.currency().code();
-  json["micro_gpu_hours"] = job.posted_micro_gpu_hours;
-  if (approval != nullptr) json["approval"] = json_of(*approval);
-  for (const EndView& end : job.ends) {
-    Json one = {{"task", end.task},           {"attempt", end.attempt}, {"node", end.node}, {"started_ns", end.started.ns()},
-                {"ended_ns", end.ended.ns()}, {"code", end.exit_code},  {"gpus", end.gpus}, {"gpu_milli", end.gpu_milli}};
-    if (end.signal != 0) one["signal"] = end.signal;
-    if (!end.detail.empty()) one["detail"] = end.detail;
-    json["ends"].push_back(std::move(one));
-  }
-  std::string text = compact_text(json);
-  text.back() = ',';
-  return text + "\"request\":" + to_json(*job.request) + "}";
-}
-
-EndView decode_end(const simdjson::dom::element& json) {
-  JsonFields fields(json, "end of a job");
-  const auto small = [&](const char* name) { return static_cast<int32_t>(fields.integer(name, INT32_MIN, INT32_MAX, 0)); };
-  const auto at = [&](const char* name) { return Instant::from_ns(fields.integer(name, INT64_MIN, INT64_MAX, 0)); };
-  return {.task = small("task"),
-          .attempt = small("attempt"),
-          .node = fields.text("node"),
-          .started = at("started_ns"),
-          .ended = at("ended_ns"),
-          .exit_code = small("code"),
-          .signal = small("signal"),
-          .detail = fields.text("detail"),
-          .gpus = static_cast<uint64_t>(fields.integer("gpus", 0, INT64_MAX, 0)),
-          .gpu_milli = fields.integer("gpu_milli", 0, INT64_MAX, 0)};
-}
-
-Result<ApprovalView> decode_approval(const simdjson::dom::element& json, Currency currency) {
-  JsonFields fields(json, "approval of a job");
-  ApprovalView approval;
-  approval.why = fields.text("why");
-  approval.asked_by = fields.text("asked_by");
-  approval.most_cost = Money::nanos(fields.integer("most_cost_nanos", INT64_MIN, INT64_MAX, 0), currency);
-  approval.by = fields.text("by");
-  if (fields.has("decided_ns")) approval.decided = Instant::from_ns(fields.integer("decided_ns", INT64_MIN, INT64_MAX, 0));
-  approval.approved = fields.flag("approved", false);
-  approval.reason = fields.text("reason");
-  TRY(fields.finish());
-  return approval;
-}
-
-/// What encode() wrote, but for the queue.
-struct Decoded {
-  JobBook job;
-  std::string reason;  ///< in words
-  std::optional<ApprovalView> approval;
-};
-
-Result<Decoded> decode(std::string_view payload) {
-  JsonParser parser;
-  TRY_ASSIGN(const simdjson::dom::element json, parser.parse(payload, "ended job"));
-  JsonFields fields(json, "ended job");
-  Decoded decoded;
-  JobBook& job = decoded.job;
-  const auto small = [&](const char* name) { return static_cast<int32_t>(fields.integer(name, 0, INT32_MAX, 0)); };
-  const auto at = [&](const char* name) {
-    return fields.has(name) ? std::optional(Instant::from_ns(fields.integer(name, INT64_MIN, INT64_MAX, 0))) : std::nullopt;
-  };
-  job.number = fields.integer("number", 1, UINT32_MAX, 0);
-  job.array_first = fields.integer("array", 0, UINT32_MAX, 0);
-  job.array_index = small("index");
-  job.submitted = at("submitted_ns").value_or(Instant());
-  decoded.reason = fields.text("reason");
-  job.first_started = at("first_started_ns");
-  job.started = at("started_ns");
-  job.ended = at("ended_ns");
-  job.starts = small("starts");
-  job.failures = small("failures");
-  TRY_ASSIGN(const Currency currency, Currency::parse(fields.text("currency")));
-  job.posted = Money::nanos(fields.integer("cost_nanos", INT64_MIN, INT64_MAX, 0), currency);
-  job.posted_micro_gpu_hours = fields.integer("micro_gpu_hours", 0, INT64_MAX, 0);
-  if (simdjson::dom::array ends; fields.has("ends") && fields.raw("ends").get_array().get(ends) == simdjson::SUCCESS)
-    for (const simdjson::dom::element end : ends)
-      job.ends.push_back(decode_end(end));
-  if (fields.has("approval")) {
-    TRY_ASSIGN(decoded.approval, decode_approval(fields.raw("approval"), currency));
-  }
-  if (!fields.has("request")) return invalid("ended job: no field 'request'");
-  TRY_ASSIGN(JobRequest request, read_job_request(fields.raw("request")));
-  job.request = std::make_shared<const JobRequest>(std::move(request));
-  TRY(fields.finish());
-  return decoded;
-}
-
-}  // namespace
 
 /// Those that have ended, but for the last `keep`: who ended first goes first, of those the older. Of an array that waits for
 /// approval none goes before all do.
@@ -159,7 +40,7 @@ std::vector<EndedJob> Engine::Impl::ended_jobs_of(const std::vector<Record>& rec
                          .user = jobs[j].request->user,
                          .name = jobs[j].request->name,
                          .state = static_cast<int32_t>(jobs[j].state),
-                         .payload = encode(jobs[j], governance.approval_of(jobs[j]))});
+                         .payload = encode_ended(jobs[j], governance.approval_of(jobs[j]))});
   }
   return ended;
 }
@@ -216,7 +97,7 @@ void Engine::Impl::forget(int64_t keep) {
 }
 
 std::optional<JobView> Engine::Impl::view_of(const EndedJob& ended) const {
-  auto decoded = decode(ended.payload);
+  auto decoded = decode_ended(ended.payload);
   const auto queue = queue_ids.find(ended.queue);
   if (!decoded.ok() || queue == queue_ids.end()) return std::nullopt;
   JobBook& job = decoded->job;
@@ -230,42 +111,12 @@ std::optional<JobView> Engine::Impl::view_of(const EndedJob& ended) const {
   return view;
 }
 
-std::string Engine::Impl::public_id_of(int64_t id) const {
-  if (const sched::JobId found = find(id); found.valid()) {
-    const JobBook& job = jobs[found.index()];
-    return public_id(client_of(job.queue), job.number, job.place_in_array());
-  }
-  const auto ended = log.ended_job(id);
-  if (!ended.ok() || !*ended) return "unknown";
-  const auto decoded = decode((*ended)->payload);
-  return public_id(client_of_queue((*ended)->queue), decoded.ok() && decoded->job.number > 0 ? decoded->job.number : id,
-                   decoded.ok() ? decoded->job.place_in_array() : std::nullopt);
-}
-
 std::optional<int64_t> Engine::find_job(const PublicId& name) const {
-  const auto first = impl_->find_number(name.client, name.number);
+  const auto first = impl_->names_of.find(name.client, name.number);
   if (!first || !name.index) return first;
   const auto array = job(*first);
   if (!array || array->array != *first || *name.index >= array->array_size) return std::nullopt;
   return *first + *name.index;
-}
-
-std::optional<int64_t> Engine::Impl::find_number(const std::string& client, int64_t number) const {
-  const Impl& s = *this;
-  if (number <= s.unnumbered) return number >= 1 ? std::optional(number) : std::nullopt;
-  const auto known = s.numbered.find(client);
-  if (known == s.numbered.end() || number > known->second) return std::nullopt;
-  std::optional<int64_t> id;
-  const Status read = s.log.read_side_rows(kNumberStream + client, number - s.unnumbered - 1, 1,
-                                           [&](int64_t, std::string_view payload) -> Status {
-                                             id = parse_int(payload);
-                                             return {};
-                                           });
-  if (read.ok() && id) return id;
-  // The log cannot be read just now: who is in memory can be found all the same.
-  const auto found =
-      std::ranges::find_if(s.jobs, [&](const JobBook& job) { return job.number == number && s.client_of(job.queue) == client; });
-  return found == s.jobs.end() ? std::nullopt : std::optional(found->id);
 }
 
 std::optional<JobRequest> Engine::request_of(int64_t id) const {
@@ -274,7 +125,7 @@ std::optional<JobRequest> Engine::request_of(int64_t id) const {
   if (id < 1 || id > s.accepted) return std::nullopt;
   const auto ended = s.log.ended_job(id);
   if (!ended.ok() || !*ended) return std::nullopt;
-  const auto decoded = decode((*ended)->payload);
+  const auto decoded = decode_ended((*ended)->payload);
   return decoded.ok() ? std::optional(*decoded->job.request) : std::nullopt;
 }
 

@@ -11,17 +11,18 @@ namespace stint {
 // Approvals.
 
 Status Engine::Impl::stage_decision(RecordKind kind, int64_t id, std::string reason, const CommandInfo& by) {
-  TRY(check_writable());
-  TRY_ASSIGN(const JobBook* job, find_job(id));
+  TRY(commands.check_writable());
+  TRY_ASSIGN(const JobBook* job, commands.find_job(id));
   id = governance.first_decided_with(*job);
   if (governance.first_unapproved(id) == 0)
-    return make_error(ErrorCode::kConflict, "job {} does not wait for approval: it is {}", public_id_of(id), name_of(job->state));
+    return make_error(ErrorCode::kConflict, "job {} does not wait for approval: it is {}", names_of.public_id_of(id),
+                      name_of(job->state));
   Record record;
   record.kind = kind;
   record.actor = by.actor;
   record.job = id;
   record.reason = std::move(reason);
-  staged.push_back(std::move(record));
+  staged.put(std::move(record));
   return {};
 }
 
@@ -64,7 +65,7 @@ void Engine::Impl::decide_approval(const Record& record) {
 
 Status Engine::stage_budget(const BudgetRule& rule, const CommandInfo& by) {
   Impl& s = *impl_;
-  TRY(s.check_writable());
+  TRY(s.commands.check_writable());
   Record record;
   record.kind = RecordKind::kBudget;
   record.actor = by.actor;
@@ -74,13 +75,13 @@ Status Engine::stage_budget(const BudgetRule& rule, const CommandInfo& by) {
     return make_error(ErrorCode::kConflict, "budget {} is in the configuration file: change it there and reload", read.name);
   if (!read.queue.empty() && !s.queue_ids.contains(read.queue))
     return make_error(ErrorCode::kNotFound, "field 'queue': there is no queue '{}'", excerpt(read.queue));
-  s.staged.push_back(std::move(record));
+  s.staged.put(std::move(record));
   return {};
 }
 
 Status Engine::stage_remove_budget(std::string_view name, const CommandInfo& by) {
   Impl& s = *impl_;
-  TRY(s.check_writable());
+  TRY(s.commands.check_writable());
   if (std::ranges::find(s.fleet.govern.budgets, name, &BudgetRule::name) != s.fleet.govern.budgets.end())
     return make_error(ErrorCode::kConflict, "budget {} is in the configuration file: remove it there and reload", name);
   if (std::ranges::find(s.govern.budgets, name, &BudgetRule::name) == s.govern.budgets.end())
@@ -89,7 +90,7 @@ Status Engine::stage_remove_budget(std::string_view name, const CommandInfo& by)
   record.kind = RecordKind::kBudgetGone;
   record.actor = by.actor;
   record.budget = name;
-  s.staged.push_back(std::move(record));
+  s.staged.put(std::move(record));
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Budgets, quotas and approvals through the engine: what is decided at the door, and that all of it comes back after a crash.
 #include <gmock/gmock.h>
 
+#include "daemon/engine/governance.h"
 #include "daemon/testing_daemon.h"
 
 namespace stint {
@@ -183,7 +184,7 @@ TEST(EngineBudget, IsSpentBetweenSteps) {
 
 FleetConfig paying(const std::string& govern) {
   FleetConfig fleet = governed(govern);
-  fleet.pays_retries = true;
+  fleet.attempts_paid = AttemptsPaid::kAll;
   return fleet;
 }
 
@@ -231,6 +232,117 @@ TEST(EngineBudget, ThatOnlyWarnsLetsItBeTriedAgain) {
   daemon.pass(Duration::minutes(30));
   fail(daemon, id);
   EXPECT_EQ(daemon.job(id).state, JobState::kRunning);
+}
+
+/// A job of project p that costs 16 at most has run for half an hour (8) when a more urgent one takes its machine.
+class EngineBudgetAgain : public ::testing::Test {
+ protected:
+  static JobRequest paid_job(int gpus) {
+    JobRequest job = limited_job(gpus, Duration::hours(1), Duration::hours(1));
+    job.tags = {{"project", "p"}};
+    job.priority = 10;
+    job.preemptible = true;
+    return job;
+  }
+  void preempt(int32_t array = 0) {
+    JobRequest job = paid_job(array > 0 ? 8 / array : 8);
+    job.array = array;
+    id_ = daemon_.submit(job);
+    daemon_.pass(Duration::minutes(30));
+    JobRequest urgent = limited_job(8, Duration::hours(1), Duration::hours(1));
+    urgent.priority = 90;
+    urgent_ = daemon_.submit(urgent);
+    daemon_.pass(Duration::minutes(10));
+    ASSERT_EQ(daemon_.job(urgent_).state, JobState::kRunning);
+  }
+  BudgetView budget() { return daemon_.engine().budgets()[0]; }
+  void set_budget(const std::string& amount) {
+    fleet_.govern.budgets[0].per_month = *Money::parse(amount, fleet_.currency);
+    ASSERT_TRUE(daemon_.engine().stage_fleet(fleet_, {}).ok());
+    ASSERT_TRUE(daemon_.commit().ok());
+    daemon_.pass(Duration::seconds(2));
+    daemon_.engine().poll_backend(daemon_.now());  // as the service does all the time
+    ASSERT_TRUE(daemon_.commit().ok());
+  }
+
+  FleetConfig fleet_ = [] {
+    FleetConfig fleet = governed(R"({"budgets":[{"name":"b","project":"p","per_month":"20"}]})", 1);
+    fleet.attempts_paid = AttemptsPaid::kAll;
+    return fleet;
+  }();
+  ScratchDir dir_;
+  TestingDaemon daemon_{dir_ / "log.db", fleet_};
+  int64_t id_ = 0, urgent_ = 0;
+};
+
+TEST_F(EngineBudgetAgain, WhatWasPreemptedWaitsUntilTheBudgetHasRoom) {
+  preempt();
+  EXPECT_EQ(daemon_.job(id_).state, JobState::kNeedsApproval);
+  EXPECT_THAT(*daemon_.engine().why(id_), HasSubstr("budget b has no room for what that may cost: 16.00 USD"));
+  EXPECT_EQ(budget().spent, Money::units(8));
+  EXPECT_EQ(budget().promised, Money::units(0));
+  daemon_.pass(Duration::hours(2));
+  EXPECT_EQ(daemon_.job(urgent_).state, JobState::kSucceeded);
+  EXPECT_EQ(daemon_.job(id_).state, JobState::kNeedsApproval) << "the machine is free, the budget is not";
+  const std::string before = books(daemon_.engine());
+  daemon_.restart();
+  EXPECT_EQ(books(daemon_.engine()), before);
+  set_budget("24");
+  EXPECT_EQ(daemon_.job(id_).state, JobState::kRunning);
+  EXPECT_EQ(daemon_.job(id_).approval->by, kApprovedByItself);
+  EXPECT_EQ(budget().promised + budget().spent, Money::units(24));
+  daemon_.pass(Duration::hours(2));
+  EXPECT_EQ(daemon_.job(id_).state, JobState::kSucceeded);
+  EXPECT_EQ(budget().spent, Money::units(24));
+}
+
+TEST_F(EngineBudgetAgain, APersonMayLetItRunOrEndIt) {
+  preempt();
+  ASSERT_TRUE(daemon_.engine().stage_approve(id_, {.actor = "bob"}).ok());
+  ASSERT_TRUE(daemon_.commit().ok());
+  EXPECT_EQ(daemon_.job(id_).state, JobState::kWaiting);
+  EXPECT_EQ(budget().promised, Money::units(16));
+  ASSERT_TRUE(daemon_.engine().stage_cancel(id_, {}).ok());
+  ASSERT_TRUE(daemon_.commit().ok());
+  EXPECT_EQ(budget().promised, Money::units(0));
+}
+
+TEST_F(EngineBudgetAgain, SoDoesWhatWasLostWithItsMachine) {
+  id_ = daemon_.submit(paid_job(8));
+  daemon_.pass(Duration::minutes(30));
+  ASSERT_TRUE(daemon_.engine().stage_down("n0", {}).ok());
+  ASSERT_TRUE(daemon_.commit().ok());
+  EXPECT_EQ(daemon_.job(id_).state, JobState::kNeedsApproval);
+  ASSERT_TRUE(daemon_.engine().stage_refuse(id_, "no money", {.actor = "bob"}).ok());
+  ASSERT_TRUE(daemon_.commit().ok());
+  EXPECT_EQ(daemon_.job(id_).state, JobState::kRefused);
+  EXPECT_EQ(budget().promised, Money::units(0));
+}
+
+// Of two that cost 8 each and have spent 4 each, 12 are left: one more fits at first, the other does not.
+TEST_F(EngineBudgetAgain, OfAnArrayThoseWaitThatHaveNoRoom) {
+  preempt(2);
+  EXPECT_EQ(daemon_.job(id_).state, JobState::kWaiting);
+  EXPECT_EQ(daemon_.job(id_ + 1).state, JobState::kNeedsApproval);
+  EXPECT_EQ(daemon_.job(id_ + 1).approval->most_cost, Money::units(8));
+  daemon_.pass(Duration::hours(2));
+  EXPECT_EQ(daemon_.job(id_).state, JobState::kSucceeded);
+  EXPECT_EQ(daemon_.job(id_ + 1).state, JobState::kNeedsApproval);
+  EXPECT_EQ(budget().spent, Money::units(16));
+  set_budget("24");
+  daemon_.pass(Duration::hours(2));
+  EXPECT_EQ(daemon_.job(id_ + 1).state, JobState::kSucceeded);
+}
+
+TEST_F(EngineBudgetAgain, LogsFromBeforeGoOnAsTheyWereDecided) {
+  FleetConfig before = fleet_;
+  before.attempts_paid = AttemptsPaid::kFailed;
+  EXPECT_EQ(parse_fleet_config(to_json(before), "log")->attempts_paid, AttemptsPaid::kFailed);
+  EXPECT_EQ(parse_fleet_config(to_json(fleet_), "log")->attempts_paid, AttemptsPaid::kAll);
+  ASSERT_TRUE(daemon_.engine().stage_fleet(before, {}).ok());
+  ASSERT_TRUE(daemon_.commit().ok());
+  preempt();
+  EXPECT_EQ(daemon_.job(id_).state, JobState::kWaiting);
 }
 
 TEST(EngineBudget, AMonthEndsAndTheBooksBeginAnew) {

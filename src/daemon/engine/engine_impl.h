@@ -1,6 +1,6 @@
-// The engine's state, shared by its parts: engine.cc (recovery, the step), engine_commands.cc (what may come in),
+// The engine's state, shared by its parts: engine.cc (recovery, the step), engine_commands.cc (what is asked for from outside),
 // engine_apply.cc (records → events → decisions → books), engine_govern.cc (budgets and approvals), engine_machines.cc (machines
-// that come and go), engine_orders.cc (what the backend is told), engine_snapshot.cc and engine_forget.cc (what keeps recovery short and memory flat), engine_views.cc.
+// that come and go), engine_snapshot.cc and engine_forget.cc (what keeps recovery short and memory flat), engine_views.cc.
 #pragma once
 
 #include <deque>
@@ -13,26 +13,13 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/engine/engine.h"
-#include "daemon/engine/engine_books.h"
+#include "daemon/engine/commands.h"
+#include "daemon/engine/dispatch.h"
 #include "daemon/engine/fleet_machines.h"
-#include "daemon/engine/job_asks.h"
-#include "daemon/engine/launches.h"
-#include "daemon/engine/machine_reports.h"
-#include "daemon/engine/order_desk.h"
-#include "daemon/engine/record.h"
-#include "daemon/engine/record_quota.h"
 #include "report/waiting_text.h"
 #include "sched/scheduler.h"
 
 namespace stint {
-
-/// Name of the side stream of a client whose row n is the id of its n-th job since clients have their own counts: this and the
-/// client's name.
-inline const std::string kNumberStream = "jobs of ";
-
-/// Who submits cannot say that it is one.
-Status check_no_others_job(const JobRequest& request);
 
 struct Engine::Impl : EngineBooks {
   Impl(EventLog& event_log, EngineOptions engine_options);
@@ -60,38 +47,11 @@ struct Engine::Impl : EngineBooks {
   void forget(int64_t keep);
   [[nodiscard]] std::optional<JobView> view_of(const EndedJob& ended) const;
 
-  // engine_commands.cc
-  [[nodiscard]] Status check_writable() const;
-  [[nodiscard]] Status check_neighbours(const JobRequest& request) const;
-  [[nodiscard]] Status check_taken(const JobRequest& request) const;
-  [[nodiscard]] Result<const JobBook*> find_job(int64_t id) const;
-  Status count_command(RecordKind kind, const JobBook& job, const CommandInfo& by);
-  Status stage_for_job(RecordKind kind, int64_t job, const CommandInfo& by);
-  Status stage_for_node(RecordKind kind, std::string_view node, const CommandInfo& by);
-  Result<int64_t> answered(const std::string& key, const std::string& digest);
-  Result<int64_t> stage_request(const JobRequest& request, const CommandInfo& by);
-  Result<int64_t> stage_unasked(const JobRequest& request, const CommandInfo& by);
-  int64_t put_submit(const JobRequest& request, const CommandInfo& by, std::string needs_approval);
-  Status check_submit(const JobRequest& request) const;
-  [[nodiscard]] Result<FleetConfig> in_known_order(FleetConfig next) const;
-  [[nodiscard]] Result<FleetConfig> as_recorded(const FleetConfig& next) const;
-  [[nodiscard]] std::vector<std::string> queues_beside(std::string_view queue) const;
-  [[nodiscard]] Status check_study(const JobRequest& request) const;
-  Status check_fleet(const FleetConfig& next) const;
-
   // engine_apply.cc
   Status apply(const Record& record);
   Status apply_fleet(const std::string& json);
   Status apply_submit(const Record& record);
   sched::StudyId study_of(std::string_view client, const JobRequest& request);
-
-  // engine_others.cc
-  void hear_of_others(const OthersJob& job);
-  void miss_others(const OthersThere& there);
-  void take_in(const OthersJob& job);
-  void stage_adoption(int64_t id, std::vector<std::string> machines);
-  void apply_adoption(sched::JobId id, const std::vector<std::string>& machines);
-  void index_others();
 
   // engine_govern.cc
   void decide_approval(const Record& record);
@@ -100,30 +60,12 @@ struct Engine::Impl : EngineBooks {
   [[nodiscard]] Currency currency() const { return fleet.currency; }
   [[nodiscard]] WaitingNames names(const MayName& may_name, int64_t subject) const;  ///< engine_views.cc
 
-  // engine_orders.cc
-  void hear_of_launch(const LaunchNote& launch);
-  [[nodiscard]] std::string text_of_hindrances(sched::JobId id) const;
-  [[nodiscard]] const PlacedTask* find_placed(const LaunchKey& key) const { return stint::find_placed(jobs, key); }
-  [[nodiscard]] bool concerns_us(const Report& report) const;
-  void carry_out(Instant at);
-  void reconcile(Instant at);
-  void hear(Instant at);
-  void take_stock(Instant at);
-  void compare(Instant at);
-  void take_refusal(const Refusal& refusal, Instant at);
-  void poll(Instant at);
-  void stage_report(const Report& report);
+  void poll(Instant at);  ///< engine.cc
 
   [[nodiscard]] JobBook& book(sched::JobId id) { return jobs[id.index()]; }
   [[nodiscard]] int64_t id_of(sched::JobId id) const { return jobs[id.index()].id; }
-  /// The number that the next job of a client gets, those staged apart.
-  [[nodiscard]] int64_t next_number(std::string_view client) const;
-  /// As users call it, whether it is in memory or not.
-  [[nodiscard]] std::string public_id_of(int64_t id) const;
   void add_forgotten(int64_t first, int32_t size, ArraySum& sum) const;
   mutable std::map<int64_t, ForgottenJobs> forgotten_of_arrays;  ///< of those that were looked at; no part of the state
-  /// The id of the job with that number of the client's.
-  [[nodiscard]] std::optional<int64_t> find_number(const std::string& client, int64_t number) const;
   /// Not valid: never accepted, or no longer in memory.
   [[nodiscard]] sched::JobId find(int64_t id) const { return stint::find_job(jobs, id); }
   [[nodiscard]] JobView view_of(const JobBook& job) const;  ///< engine_views.cc; what it costs and holds as of its last end
@@ -149,6 +91,10 @@ struct Engine::Impl : EngineBooks {
   std::vector<sched::Event> events;
   std::vector<sched::JobId> touched;
 
+  StagedStep staged;                   ///< the step being put together
+  OrderDesk desk;                      ///< towards the backend
+  std::vector<std::string> dismissed;  ///< jobs of others that have ended here and wait in their cluster
+
   // What acts on the books: each sees what its view names.
   EventTrail trail;
   FleetPrices prices;
@@ -160,29 +106,11 @@ struct Engine::Impl : EngineBooks {
   FleetMachines fleet_machines;
   MachineReports machine_reports;
   Launches launches;
+  JobNames names_of;
+  Commands commands;
+  OthersJobs others;
+  Dispatch dispatch;
 
-  // Of the step being put together.
-  std::vector<Record> staged;
-  std::map<std::string, LogKey, std::less<>> staged_keys;  ///< by key
-  std::vector<SideRow> staged_rows;
-  std::vector<std::string> staged_renewals;
-  uint32_t staged_jobs = 0;
-  std::map<std::string, int64_t, std::less<>> staged_numbers;  ///< by client: jobs in it
-
-  RecordQuota log_quota;  ///< no part of the state
-
-  // Towards the backend.
-  OrderDesk desk;
-  std::map<LaunchKey, std::string> hindered;                      ///< what keeps launches that were ordered from beginning
-  bool reconciled = false;                                        ///< what ran at the start is known: jobs may be started
-  Instant compared_at;                                            ///< what runs with what should
-  std::map<std::string, int64_t, std::less<>> others;             ///< jobs of others by what their cluster calls them
-  std::map<std::string, OthersJob, std::less<>> kept_out;         ///< of those: refused, or not found room for; asked for again
-  std::map<std::string, std::string, std::less<>> told_kept_out;  ///< why, last; as long as its cluster has it and it is kept out
-  std::vector<OthersJob> others_heard;                            ///< to be looked at
-  std::optional<OthersThere> others_there;                        ///< likewise
-  std::vector<std::string> dismissed;                             ///< of those: have ended here and wait there
-  std::vector<LaunchKey> strangers;  ///< run, are in no record, and were told to stop: nothing starts before they are gone
   std::optional<std::string> read_only;
   int64_t marked_at = 0;
   int64_t could_not_leave = 0;  ///< jobs beyond those to be kept, when last some were forgotten

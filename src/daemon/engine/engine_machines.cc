@@ -23,7 +23,7 @@ void Engine::stage_lost_machines(const std::string& why) {
     record.node = name;
     record.cause = MachineCause::kOther;
     record.detail = why;
-    impl_->staged.push_back(std::move(record));
+    impl_->staged.put(std::move(record));
   }
 }
 

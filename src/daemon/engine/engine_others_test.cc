@@ -241,5 +241,23 @@ TEST_F(EngineOthers, NobodySubmitsAJobAsOneOfTheClusters) {
   EXPECT_THAT(cluster_.started, IsEmpty());
 }
 
+// Who starts it there asks no one here; its budget pays all the same.
+TEST_F(EngineOthers, WhatNeededApprovalAndRunsThereIsPromisedAndPaid) {
+  open(governed(R"({"approval_above":"1","budgets":[{"name":"b","queue":"acme","per_month":"100"}]})"));
+  OthersJob waits = others("17", 8);
+  waits.time_limit = kHour;
+  hear(waits);
+  EXPECT_EQ(job(1).state, JobState::kNeedsApproval);
+  EXPECT_EQ(engine_->budgets()[0].promised, Money::units(0));
+  OthersJob runs = others("17", 8, OthersJob::State::kRuns);
+  runs.time_limit = kHour;
+  hear(runs);
+  EXPECT_EQ(job(1).state, JobState::kRunning);
+  EXPECT_EQ(engine_->budgets()[0].promised + engine_->budgets()[0].spent, Money::units(16));
+  pass(Duration::minutes(2));
+  EXPECT_TRUE(has_ended(job(1).state));
+  EXPECT_EQ(engine_->budgets()[0].promised, Money::units(0));
+}
+
 }  // namespace
 }  // namespace stint

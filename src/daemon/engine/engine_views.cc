@@ -215,7 +215,7 @@ std::string Engine::Impl::failed_dependency_of(const JobBook& job) const {
     else if (const auto ended = log.ended_job(after); ended.ok() && *ended)
       state = static_cast<JobState>((*ended)->state);
     if (state && has_ended(*state) && *state != JobState::kSucceeded && *state != JobState::kSkipped)
-      named += fmt::format("{}job {} {}", named.empty() ? "" : ", ", public_id_of(after), ended_how(*state));
+      named += fmt::format("{}job {} {}", named.empty() ? "" : ", ", names_of.public_id_of(after), ended_how(*state));
   }
   return named;
 }
@@ -247,7 +247,7 @@ JobView Engine::Impl::view_of(const JobBook& job) const {
       view.gpu_milli += s.costs.gpu_milli(job, placed);
   view.priority = r.priority;
   for (const int64_t after : r.after)
-    view.after.push_back(s.public_id_of(after));
+    view.after.push_back(s.names_of.public_id_of(after));
   view.array = job.array_first;
   view.array_index = job.array_index;
   view.array_size = r.array;
@@ -519,9 +519,9 @@ std::optional<std::string> Engine::why(int64_t id, const MayName& may_name) cons
   if (!explanation) return std::nullopt;
   if (const sched::JobId found = impl_->find(id); found.valid() && impl_->jobs[found.index()].state == JobState::kNeedsApproval)
     return fmt::format("needs approval: {}\nstint approval approve {} by another person who may approve lets it wait for room\n",
-                       impl_->governance.approval_of(impl_->jobs[found.index()])->why, impl_->public_id_of(id));
+                       impl_->governance.approval_of(impl_->jobs[found.index()])->why, impl_->names_of.public_id_of(id));
   std::string text = waiting_text(*explanation, impl_->names(may_name, id), impl_->find(id), impl_->now);
-  if (const sched::JobId found = impl_->find(id); found.valid()) text += impl_->text_of_hindrances(found);
+  if (const sched::JobId found = impl_->find(id); found.valid()) text += impl_->dispatch.text_of_hindrances(found);
   return text;
 }
 
@@ -530,7 +530,7 @@ WaitingNames Engine::Impl::names(const MayName& may_name, int64_t subject) const
   return {.job =
               [this, may_name, subject](sched::JobId job) {
                 const int64_t id = job.valid() ? id_of(job) : subject;
-                return !may_name || may_name(id) ? public_id_of(id) : "of another client";
+                return !may_name || may_name(id) ? names_of.public_id_of(id) : "of another client";
               },
           .queue = [this](sched::QueueId id) { return queue_name(id); },
           .node = [this](NodeId id) { return nodes[id.index()].machine.node.name; }};

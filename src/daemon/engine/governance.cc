@@ -130,7 +130,7 @@ Spend Governance::cost_of_attempt(const JobBook& job) const {
 }
 
 void Governance::promise_again(JobBook& job) {
-  if (!s_.fleet.pays_retries || !governed() || job.state == JobState::kNeedsApproval) return;
+  if (s_.fleet.attempts_paid == AttemptsPaid::kFirst || !governed() || job.state == JobState::kNeedsApproval) return;
   Spend more = cost_of_attempt(job);
   more -= lesser(more, job.promised);
   job.promised += more;
@@ -138,19 +138,43 @@ void Governance::promise_again(JobBook& job) {
   book_.changed = true;
 }
 
-std::string Governance::overrun_by_another(const JobBook& job, Instant at) const {
-  if (!s_.fleet.pays_retries) return "";
-  const std::vector<const BudgetRule*> all = all_budgets();
-  if (all.empty()) return "";
-  const Standing stands = standing(at);
+std::string Governance::overrun_by_another(const JobBook& job, AttemptsPaid since, Instant at) const {
+  if (s_.fleet.attempts_paid < since) return "";
   const Spend full = cost_of_attempt(job);
-  const Int128 more = full.nanos - lesser(full, job.promised).nanos;
+  return overrun_by(job, full.nanos - lesser(full, job.promised).nanos, at);
+}
+
+/// The first budget that what this job may cost beyond all that is promised could overrun.
+std::string Governance::overrun_by(const JobBook& job, Int128 more_nanos, Instant at) const {
+  const std::vector<const BudgetRule*> all = all_budgets();
+  if (all.empty() || more_nanos <= 0) return "";
+  const Standing stands = standing(at);
   for (const BudgetRule* rule : all) {
     if (rule->at_limit == AtLimit::kWarn || !pays(*rule, job.queue.index(), project_of(*job.request))) continue;
     const BudgetStanding budget = standing_of(*rule, stands.spent, stands.promised);
-    if (more > 0 && budget.spent + budget.promised + more > rule->per_month.count_nanos()) return rule->name;
+    if (budget.spent + budget.promised + more_nanos > rule->per_month.count_nanos()) return rule->name;
   }
   return "";
+}
+
+std::string Governance::ask_for_another(JobBook& job, const std::string& budget) {
+  book_.spend[job.account].promised -= job.promised;
+  job.promised = cost_of_attempt(job);
+  book_.changed = true;
+  ApprovalView& approval = book_.approvals[first_decided_with(job)];
+  const bool is_asked_already = first_unapproved(first_decided_with(job)) != 0;
+  const Money cost = money_of(job.promised.nanos, s_.fleet.currency);
+  approval = {
+      .why = fmt::format("it has to run again, and budget {} has no room for what that may cost: {}. It goes on by itself when "
+                         "there is room",
+                         budget, cost.to_text()),
+      .asked_by = approval.asked_by.empty() ? job.request->user : approval.asked_by,
+      .most_cost = is_asked_already ? approval.most_cost + cost : cost,
+      .by = "",
+      .decided = {},
+      .approved = false,
+      .reason = ""};
+  return approval.why;
 }
 
 std::vector<const BudgetRule*> Governance::all_budgets() const {
@@ -279,16 +303,7 @@ std::optional<Record> Governance::approve_one_that_fits(Instant at, Instant show
   for (const auto& [first, approval] : book_.approvals) {
     if (approval.decided || first_unapproved(first) == 0) continue;
     const std::span<const JobBook> together = decided_with(first);
-    const JobRequest& request = *together.front().request;
-    AdmissionFacts facts = facts_of(request, shown_at);
-    for (const JobBook& job : together)  // it asks for nothing beside what it has asked for already
-      for (QuotaUse* use : {&facts.client_use, &facts.user_use})
-        if (job.state == JobState::kNeedsApproval) {
-          use->gpu_milli -= job.claimed_milli;
-          --use->waiting;
-        }
-    const Result<Verdict> verdict = admit(request, facts, s_.fleet.govern, nullptr);
-    if (!verdict.ok() || !verdict->needs_approval.empty()) continue;
+    if (!would_be_let_in(together, shown_at)) continue;
     Record record;
     record.kind = RecordKind::kApprove;
     record.actor = kApprovedByItself;
@@ -296,6 +311,24 @@ std::optional<Record> Governance::approve_one_that_fits(Instant at, Instant show
     return record;
   }
   return std::nullopt;
+}
+
+/// @param together  some of them wait for approval
+bool Governance::would_be_let_in(std::span<const JobBook> together, Instant at) {
+  Int128 again = 0;
+  for (const JobBook& job : together)
+    if (job.state == JobState::kNeedsApproval && job.starts > 0) again += job.promised.nanos;
+  if (again > 0) return overrun_by(together.front(), again, at).empty();
+  const JobRequest& request = *together.front().request;
+  AdmissionFacts facts = facts_of(request, at);
+  for (const JobBook& job : together)  // it asks for nothing beside what it has asked for already
+    for (QuotaUse* use : {&facts.client_use, &facts.user_use})
+      if (job.state == JobState::kNeedsApproval) {
+        use->gpu_milli -= job.claimed_milli;
+        --use->waiting;
+      }
+  const Result<Verdict> verdict = admit(request, facts, s_.fleet.govern, nullptr);
+  return verdict.ok() && verdict->needs_approval.empty();
 }
 
 Status Governance::apply_budget(JsonParser& parser, const Record& record) {
@@ -330,7 +363,7 @@ std::vector<EventView> Governance::watch_budgets(Instant now) {
       EventView& event = told_now.emplace_back();
       event.kind = kind;
       event.queue = rule->queue;
-      event.detail = fmt::format("budget {} for {}: {} of {}: {} spent, {} promised to s_.jobs that wait or run", rule->name,
+      event.detail = fmt::format("budget {} for {}: {} of {}: {} spent, {} promised to jobs that wait or run", rule->name,
                                  format_date(month.begin).substr(0, 7), what, rule->per_month.to_text(),
                                  money_of(budget.spent, s_.fleet.currency).to_text(),
                                  money_of(budget.promised, s_.fleet.currency).to_text());

@@ -72,7 +72,10 @@ class Governance {
 
   // What runs again.
   /// The budget that another attempt of the job could overrun, and that does not merely warn; empty = none.
-  [[nodiscard]] std::string overrun_by_another(const JobBook& job, Instant at) const;
+  /// @param since  the rule that attempts like it are paid by; before it none is asked
+  [[nodiscard]] std::string overrun_by_another(const JobBook& job, AttemptsPaid since, Instant at) const;
+  /// Another attempt of it needs approval: nothing is promised to it until then. @return why
+  std::string ask_for_another(JobBook& job, const std::string& budget);
   /// What an attempt can cost is promised anew.
   void promise_again(JobBook& job);
 
@@ -101,6 +104,8 @@ class Governance {
  private:
   [[nodiscard]] bool governed() const;
   [[nodiscard]] Spend cost_of_attempt(const JobBook& job) const;
+  [[nodiscard]] std::string overrun_by(const JobBook& job, Int128 more_nanos, Instant at) const;
+  [[nodiscard]] bool would_be_let_in(std::span<const JobBook> together, Instant at);
   [[nodiscard]] bool pays(const BudgetRule& rule, uint32_t queue, std::string_view project) const;
   [[nodiscard]] AdmissionFacts facts_of(const JobRequest& request, Instant at);
   [[nodiscard]] Status check_backlog_of(const JobRequest& request, AdmissionRefusal* why) const;

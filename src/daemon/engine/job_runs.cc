@@ -59,7 +59,7 @@ void JobRuns::after_loss(sched::JobId id) {
   JobBook& job = s_.jobs[id.index()];
   s_.touched.push_back(id);
   leave_with_the_others(id);
-  if (job.placed.empty()) left(id);
+  if (job.placed.empty()) left(id, s_.events);
 }
 
 /// It was told to leave and had done its work before it heard of that. Where all tasks of the job have, the job is done; else they leave
@@ -128,7 +128,7 @@ void JobRuns::apply_report(const Report& report, bool done) {
     leave(id, at);
     leave_with_the_others(id);
     if (job.placed.empty())
-      left(id);
+      left(id, s_.events);
     else
       s_.touched.push_back(id);
     return;
@@ -179,7 +179,7 @@ void JobRuns::settle(sched::JobId id) {
     end(id, JobState::kCancelled);
   else if (job.failures++ >= job.request->retries)
     end(id, JobState::kFailed);
-  else if (const std::string budget = s_.governance.overrun_by_another(job, s_.now); !budget.empty())
+  else if (const std::string budget = s_.governance.overrun_by_another(job, AttemptsPaid::kFailed, s_.now); !budget.empty())
     stay_failed(id, budget);
   else
     back_to_waiting(id);
@@ -273,19 +273,23 @@ void JobRuns::evicted(const sched::Decision& decision) {
   set_state(id, JobState::kLeaving);
   job.failing = false;
   s_.trail.note("job.evicted", id, "", std::string(words_of(decision.reason)));
-  if (job.placed.empty()) left(id);
+  if (job.placed.empty()) left(id, s_.owed);
 }
 
 int32_t JobRuns::staying(const JobBook& job) {
   return static_cast<int32_t>(std::ranges::count_if(job.placed, [](const PlacedTask& t) { return !t.leaving; }));
 }
 
-// The last task is gone: the job waits again or has ended.
-void JobRuns::left(sched::JobId id) {
-  if (const JobState then = s_.jobs[id.index()].leaves_as; then != JobState::kWaiting)
-    end(id, then);
-  else
-    back_to_waiting(id);
+/// The last task is gone: the job waits again or has ended. @param next  what the scheduler hears of first
+void JobRuns::left(sched::JobId id, std::vector<sched::Event>& next) {
+  JobBook& job = s_.jobs[id.index()];
+  if (job.leaves_as != JobState::kWaiting) return end(id, job.leaves_as);
+  const std::string budget = s_.governance.overrun_by_another(job, AttemptsPaid::kAll, s_.now);
+  if (budget.empty()) return back_to_waiting(id);
+  job.failing = false;
+  s_.trail.note("job.needs-approval", id, "", s_.governance.ask_for_another(job, budget));
+  set_state(id, JobState::kNeedsApproval);
+  add_event(next, sched::EventKind::kHold, id);
 }
 
 void JobRuns::back_to_waiting(sched::JobId id) {
@@ -296,7 +300,7 @@ void JobRuns::back_to_waiting(sched::JobId id) {
 
 void JobRuns::end(sched::JobId id, JobState state) {
   JobBook& job = s_.jobs[id.index()];
-  CHECK(job.placed.empty(), "job {} ends with tasks on s_.nodes", s_.jobs[id.index()].id);
+  CHECK(job.placed.empty(), "job {} ends with tasks on nodes", s_.jobs[id.index()].id);
   s_.accounts.close(job);
   set_state(id, state);
   job.ended = s_.now;

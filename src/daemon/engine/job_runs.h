@@ -62,7 +62,7 @@ class JobRuns {
   void place(sched::JobId id, const sched::Decision& decision);
   void evicted(const sched::Decision& decision);
   [[nodiscard]] static int32_t staying(const JobBook& job);
-  void left(sched::JobId id);
+  void left(sched::JobId id, std::vector<sched::Event>& next);
   void back_to_waiting(sched::JobId id);
   void stay_failed(sched::JobId id, const std::string& budget);
 

@@ -115,8 +115,8 @@ std::vector<RunPosting> RunCosts::postings_of(const std::vector<Record>& records
       CHECK(machine.ok(), "a machine that was accepted: {}", machine.error().message);
       add_if_repriced(*machine);
     } else if (record.kind == RecordKind::kFleet) {
-      const Result<FleetConfig> next = parse_fleet_config(record.fleet, "s_.fleet");
-      CHECK(next.ok(), "a s_.fleet that was accepted: {}", next.error().message);
+      const Result<FleetConfig> next = parse_fleet_config(record.fleet, "fleet");
+      CHECK(next.ok(), "a fleet that was accepted: {}", next.error().message);
       for (const NodeId node : s_.prices.repriced_by(*next))
         add_all_on(node);
       for (const Machine& machine : next->nodes)

@@ -108,8 +108,7 @@ void LiveCollector::Impl::make_inputs() {
     local.push_back(std::make_unique<SimulatedInput>(target));
   else if (config.local)
     local.push_back(std::make_unique<LocalGpuInput>(
-        target, config, node, options.tasks_folder,
-        [this, node](const std::string& failure) { service.tell_health(node, failure); }, options.accounts_file));
+        target, config, node, options.tasks, [this, node](const std::string& failure) { service.tell_health(node, failure); }));
   if (config.local && !options.simulated) local.push_back(std::make_unique<HostCpuInput>(target, node));
   for (const ScrapeTarget& address : config.exporters)
     scraped.push_back(std::make_unique<ScrapeInput>(target, LiveSourceKind::kExporter, address, options.secrets_key));

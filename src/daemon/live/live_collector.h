@@ -16,13 +16,13 @@
 
 namespace stint {
 
+class MachineTasks;
 class SealKey;
 
 struct LiveCollectorOptions {
   LiveConfig config;
-  bool simulated = false;     ///< no GPU is there: make up what they do
-  std::string tasks_folder;   ///< of the local backend
-  std::string accounts_file;  ///< of jobs; empty = they have none of their own
+  bool simulated = false;               ///< no GPU is there: make up what they do
+  std::shared_ptr<MachineTasks> tasks;  ///< of this machine; none with `simulated`
   std::string history_path;
   std::set<std::string> nodes;  ///< as configured, ascending
   std::function<Instant()> clock;

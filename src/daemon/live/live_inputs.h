@@ -13,7 +13,7 @@
 #include <tuple>
 #include <vector>
 
-#include "backends/local/task_owner.h"
+#include "backends/local/machine_tasks.h"
 #include "codec/sink.h"
 #include "collect/gpu_sampler.h"
 #include "daemon/live/live_config.h"
@@ -79,10 +79,9 @@ class LocalGpuInput final : public LiveInput {
  public:
   /// Called with an empty text when all GPUs answer for the first time, or do again, and with what one says when it no longer answers.
   using TellHealth = std::function<void(const std::string& failure)>;
-  /// @param tasks_folder  of the local backend. @param tell_health  may be none. @param accounts_file  of jobs (account_book.h); "" = jobs
-  /// have none of their own
-  LocalGpuInput(const LiveTarget& target, const LiveConfig& config, std::string node, const std::string& tasks_folder,
-                TellHealth tell_health = {}, std::string accounts_file = "");
+  /// @param tasks  say whose a process is. @param tell_health  may be none
+  LocalGpuInput(const LiveTarget& target, const LiveConfig& config, std::string node, std::shared_ptr<MachineTasks> tasks,
+                TellHealth tell_health = {});
   Duration look(Instant now) override;
 
  private:
@@ -101,7 +100,6 @@ class LocalGpuInput final : public LiveInput {
   void put_parts(const std::vector<GpuLook>& looks, Instant now);
   const Part& part_of(const MigDevice& device);
   LiveProcess named(const GpuProcess& process, Instant now);
-  [[nodiscard]] std::string account_of(int64_t pid) const;
 
   void tell_health(const std::string& failure);
 
@@ -116,8 +114,7 @@ class LocalGpuInput final : public LiveInput {
   std::vector<std::vector<SeriesId>> series_;                   ///< by GPU, by field of a reading
   std::vector<std::optional<size_t>> places_;                   ///< of the GPUs in telemetry
   std::map<std::tuple<size_t, int, std::string>, Part> parts_;  ///< by GPU, instance, profile
-  TaskOwners owners_;
-  std::string accounts_file_;
+  std::shared_ptr<MachineTasks> tasks_;
   std::map<int64_t, Process> processes_;
 };
 

@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "backends/local/local_backend.h"
+#include "backends/local/task_owner.h"
 #include "base/text.h"
 #include "host/clock.h"
 #include "host/file.h"
@@ -207,7 +208,7 @@ TEST_F(LocalGpus, AProcessIsItsJobsAndOneOfNoJobIsForeign) {
   auto stranger = ChildProcess::start({"sleep", "60"});
   ASSERT_TRUE(stranger.ok());
   computing(fmt::format("{}\n{}\n", trim(pid), stranger->pid()));
-  LocalGpuInput input(target_, config_, "n0", dir_ / "work");
+  LocalGpuInput input(target_, config_, "n0", look_at_tasks(dir_ / "work", ""));
   EXPECT_EQ(input.look(kStart), Duration::seconds(1));
   const LiveSnapshot seen = live_.snapshot();
   ASSERT_THAT(seen.gpus, SizeIs(2));
@@ -229,7 +230,7 @@ TEST_F(LocalGpus, AProcessIsItsJobsAndOneOfNoJobIsForeign) {
 TEST_F(LocalGpus, PartsOfPartitionedGpusAreListedWithWhoIsOnThem) {
   setenv("FAKE_NVML_MIG", "2", 1);
   computing(fmt::format("{} 1\n", getpid()));
-  LocalGpuInput input(target_, config_, "n0", dir_ / "work");
+  LocalGpuInput input(target_, config_, "n0", look_at_tasks(dir_ / "work", ""));
   (void)input.look(kStart);
   unsetenv("FAKE_NVML_MIG");
   const LiveSnapshot seen = live_.snapshot();
@@ -246,7 +247,7 @@ TEST_F(LocalGpus, PartsOfPartitionedGpusAreListedWithWhoIsOnThem) {
 
 TEST_F(LocalGpus, GpusThatAreLostAndALibraryThatIsNotThereAreShownWithTheirErrors) {
   computing("");
-  LocalGpuInput input(target_, config_, "n0", dir_ / "work");
+  LocalGpuInput input(target_, config_, "n0", look_at_tasks(dir_ / "work", ""));
   (void)input.look(kStart);
   setenv("FAKE_NVML_FAIL", "lost", 1);
   (void)input.look(kStart + Duration::seconds(1));
@@ -260,7 +261,7 @@ TEST_F(LocalGpus, GpusThatAreLostAndALibraryThatIsNotThereAreShownWithTheirError
 
   LiveConfig none;
   none.nvml_library = "libno-such-thing.so";
-  LocalGpuInput absent(target_, none, "n0", dir_ / "work");
+  LocalGpuInput absent(target_, none, "n0", look_at_tasks(dir_ / "work", ""));
   EXPECT_EQ(absent.look(kStart), Duration::seconds(60));
   EXPECT_THAT(live_.snapshot().sources[1].error, HasSubstr("install the NVIDIA driver"));
 }

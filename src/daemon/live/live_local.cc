@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "backends/local/account_book.h"
 #include "backends/local/task_folder.h"
+#include "backends/local/task_owner.h"
 #include "base/text.h"
 #include "daemon/live/live_inputs.h"
 #include "host/file.h"
@@ -28,15 +28,14 @@ SeriesKey key_of(const std::string& node, const GpuIdentity& gpu, Metric metric)
 }  // namespace
 
 LocalGpuInput::LocalGpuInput(const LiveTarget& target, const LiveConfig& config, std::string node,
-                             const std::string& tasks_folder, TellHealth tell_health, std::string accounts_file)
+                             std::shared_ptr<MachineTasks> tasks, TellHealth tell_health)
     : target_(target),
       config_(config),
       tell_health_(std::move(tell_health)),
       node_(std::move(node)),
       source_(target.telemetry.add_source(LiveSourceKind::kNvml, "GPUs of this machine")),
       sink_(target, source_),
-      owners_(tasks_folder),
-      accounts_file_(std::move(accounts_file)) {}
+      tasks_(std::move(tasks)) {}
 
 Duration LocalGpuInput::look(Instant now) {
   if (!sampler_) {
@@ -138,20 +137,20 @@ void LocalGpuInput::put_parts(const std::vector<GpuLook>& looks, Instant now) {
   }
 }
 
-/// "CLIENT/USER" of an account that jobs have, else as the system calls it.
-std::string LocalGpuInput::account_of(int64_t pid) const {
+namespace {
+
+/// As the system calls it.
+std::string system_account_of(int64_t pid) {
   struct stat info = {};
   if (::stat(fmt::format("/proc/{}", pid).c_str(), &info) != 0) return "";
-  if (!accounts_file_.empty())
-    if (const auto book = AccountBook::open(accounts_file_, {}); book.ok())
-      for (const auto& [owner, uid] : book->accounts())
-        if (uid == info.st_uid) return owner;
   std::vector<char> buffer(65536);
   passwd entry = {};
   passwd* found = nullptr;
   if (getpwuid_r(info.st_uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr) return entry.pw_name;
   return fmt::format("uid {}", info.st_uid);
 }
+
+}  // namespace
 
 LiveProcess LocalGpuInput::named(const GpuProcess& process, Instant now) {
   // A number is given again, but not with the same time of start.
@@ -161,8 +160,9 @@ LiveProcess LocalGpuInput::named(const GpuProcess& process, Instant now) {
   const bool same = !fresh && known.start_ticks == ticks;
   if (!same || now - known.looked_at >= kLookAgain) {
     known.command = program_of(process.pid);
-    known.account = account_of(process.pid);
-    if (!same || !known.owner) known.owner = owners_.owner_of(process.pid);
+    const ProcessOwner owner = tasks_->owner_of(process.pid);
+    known.account = owner.account.empty() ? system_account_of(process.pid) : owner.account;
+    if (!same || !known.owner) known.owner = owner.launch;
     known.start_ticks = ticks;
     known.looked_at = now;
   }

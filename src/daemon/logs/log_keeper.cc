@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kAskedAtOnce = 100;  // jobs: the engine's thread must not be held up
 constexpr int64_t kPausesOfLook = 50;
-constexpr size_t kNamed = 20;  // jobs in a record of the audit log
+constexpr size_t kNamed = 20;                             // jobs in a record of the audit log
+constexpr Duration kToldAgainAfter = Duration::hours(1);  // of a job that prints and prints
 
 std::string size_text(Bytes bytes) {
   constexpr int64_t kMebi = int64_t{1} << 20;
@@ -54,7 +55,7 @@ std::map<std::string, Bytes, std::less<>> LogKeeper::taken_away() const {
 Duration LogKeeper::look() {
   const auto begin = std::chrono::steady_clock::now();
   KeysOfJobs jobs;
-  for (const KeptLog& log : kept_logs(options_.folder))
+  for (const KeptLog& log : options_.tasks->kept_logs())
     jobs[log.key.job].push_back(log);
   std::erase_if(known_, [&](const auto& known) { return !jobs.contains(known.first); });
   learn(jobs);
@@ -99,40 +100,54 @@ void LogKeeper::learn(const KeysOfJobs& jobs) {
 }
 
 void LogKeeper::cut(const std::vector<JobLog>& logs, const KeysOfJobs& jobs) {
-  std::vector<LogCut> done;
+  std::vector<LogShortening> done;
   std::string failed;
-  for (const LogCut& cut : logs_to_cut(logs, rules(), service_.clock().now())) {
-    for (const KeptLog& launch : jobs.at(logs[cut.log].job))
-      if (const Status gone = cut_log(options_.folder, launch.key); !gone.ok()) failed = gone.error().message;
-    if (!failed.empty()) break;
-    done.push_back(cut);
-  }
-  problem(failed);
   std::vector<JobLog> left = logs;
-  for (const LogCut& cut : done)
-    left[cut.log].bytes = Bytes();
+  const auto take_away = [&](const LogShortening& cut) {
+    const std::vector<KeptLog>& launches = jobs.at(logs[cut.log].job);
+    // Of a job that runs each of its tasks keeps the same part.
+    const Bytes each = Bytes::of(cut.left.count() / std::ssize(launches));
+    for (const KeptLog& launch : launches)
+      if (const Status gone =
+              logs[cut.log].ended ? options_.tasks->cut_log(launch.key) : options_.tasks->shorten_log(launch.key, each);
+          !gone.ok())
+        failed = gone.error().message;
+    if (!failed.empty()) return;
+    left[cut.log].bytes = cut.left;
+    done.push_back(cut);
+  };
+  const LogRules rules = this->rules();
+  for (const LogCut& cut : logs_to_cut(logs, rules, service_.clock().now()))
+    if (failed.empty()) take_away({.log = cut.log, .cause = cut.cause, .left = {}});
+  for (const LogShortening& cut : logs_to_shorten(left, rules))
+    if (failed.empty()) take_away(cut);
+  problem(failed);
   {
     const std::lock_guard lock(mutex_);
     uses_ = uses_of(left);
-    for (const LogCut& cut : done) {
+    for (const LogShortening& cut : done) {
       Bytes& taken = taken_away_[logs[cut.log].client];
-      taken = taken + logs[cut.log].bytes;
+      taken = taken + logs[cut.log].bytes - cut.left;
     }
   }
   tell(logs, done);
 }
 
-/// One record for each client.
-void LogKeeper::tell(const std::vector<JobLog>& logs, const std::vector<LogCut>& cuts) {
-  std::map<std::string, std::vector<LogCut>> by_client;
-  for (const LogCut& cut : cuts)
-    by_client[logs[cut.log].client].push_back(cut);
-  for (const auto& [client, of] : by_client) {
+/// One record for each client and kind.
+void LogKeeper::tell(const std::vector<JobLog>& logs, const std::vector<LogShortening>& cuts) {
+  std::map<std::pair<std::string, bool>, std::vector<LogShortening>> by_client;
+  const Instant at = options_.clock();
+  std::erase_if(shortened_, [&](const auto& job) { return at - job.second >= kToldAgainAfter; });
+  for (const LogShortening& cut : cuts)
+    if (logs[cut.log].ended || shortened_.try_emplace(logs[cut.log].job, at).second)
+      by_client[{logs[cut.log].client, !logs[cut.log].ended}].push_back(cut);
+  for (const auto& [whose, of] : by_client) {
+    const auto& [client, runs] = whose;
     Bytes bytes;
     std::map<LogCause, int64_t> causes;
     std::vector<std::string> names;
-    for (const LogCut& cut : of) {
-      bytes = bytes + logs[cut.log].bytes;
+    for (const LogShortening& cut : of) {
+      bytes = bytes + logs[cut.log].bytes - cut.left;
       ++causes[cut.cause];
       if (names.size() < kNamed) names.push_back(known_.at(logs[cut.log].job).name);
     }
@@ -140,13 +155,14 @@ void LogKeeper::tell(const std::vector<JobLog>& logs, const std::vector<LogCut>&
     for (const auto& [cause, count] : causes)
       why.push_back(fmt::format("{} by {}", count, name_of(cause)));
     governor_.record(
-        {.at = options_.clock(),
+        {.at = at,
          .method = "CUT",
          .target = fmt::format("/v1/clients/{}/logs", client),
          .client = client,
          .status = 200,
-         .detail = fmt::format("logs of {} taken away, {}: {}: {}{}", counted(std::ssize(of), "ended job"), size_text(bytes),
-                               fmt::join(why, ", "), fmt::join(names, " "), names.size() < of.size() ? " …" : "")},
+         .detail = fmt::format("logs of {} {}, {}: {}: {}{}", counted(std::ssize(of), runs ? "running job" : "ended job"),
+                               runs ? "shortened" : "taken away", size_text(bytes), fmt::join(why, ", "), fmt::join(names, " "),
+                               names.size() < of.size() ? " …" : "")},
         nullptr);
   }
 }

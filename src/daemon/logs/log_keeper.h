@@ -10,17 +10,17 @@
 #include <string>
 #include <vector>
 
-#include "backends/local/kept_logs.h"
+#include "backends/local/machine_tasks.h"
 #include "daemon/identity/governor.h"
-#include "daemon/logs/log_rules.h"
+#include "daemon/logs/log_shortening.h"
 #include "daemon/service.h"
 #include "host/recurring.h"
 
 namespace stint {
 
 struct LogKeeperOptions {
-  std::string folder;              ///< with the logs of local tasks
-  std::function<Instant()> clock;  ///< for the audit log
+  std::shared_ptr<MachineTasks> tasks;  ///< of which the logs are
+  std::function<Instant()> clock;       ///< for the audit log
   /// Called, on the keeper's thread, with what keeps it from its work, once each time that changes; {} = it is not said.
   std::function<void(const std::string& problem)> say = {};
   Duration pause = Duration::seconds(2);  ///< between two looks; longer where a look takes long
@@ -52,14 +52,15 @@ class LogKeeper {
   Duration look();
   void learn(const KeysOfJobs& jobs);
   void cut(const std::vector<JobLog>& logs, const KeysOfJobs& jobs);
-  void tell(const std::vector<JobLog>& logs, const std::vector<LogCut>& cuts);
+  void tell(const std::vector<JobLog>& logs, const std::vector<LogShortening>& cuts);
   void problem(const std::string& text);
 
   Service& service_;
   Governor& governor_;
   LogKeeperOptions options_;
-  std::map<int64_t, Known> known_;  // the thread's alone
-  std::string problem_;             // likewise
+  std::map<int64_t, Known> known_;        // the thread's alone
+  std::map<int64_t, Instant> shortened_;  // likewise: jobs that run, and when the audit log was told of them last
+  std::string problem_;                   // likewise
   mutable std::mutex mutex_;
   LogRules rules_;                                        // guarded
   LogDiskUses uses_;                                      // guarded

@@ -63,7 +63,7 @@ class KeptByKeeper : public ::testing::Test {
   std::unique_ptr<Service> service_;
   std::unique_ptr<Governor> governor_;
   std::vector<std::string> said_;
-  LogKeeperOptions options_{.folder = folder_,
+  LogKeeperOptions options_{.tasks = look_at_tasks(dir_ / "", ""),
                             .clock = [] { return kDaemonStart; },
                             .say = [this](const std::string& problem) { said_.push_back(problem); },
                             .pause = Duration::milliseconds(1)};

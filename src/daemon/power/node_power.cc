@@ -4,7 +4,6 @@
 #include <chrono>
 #include <utility>
 
-#include "backends/capacity/ec2_capacity.h"
 #include "backends/capacity/program_capacity.h"
 #include "base/counted.h"
 #include "daemon/power/power_rows.h"
@@ -28,14 +27,14 @@ bool comes(const MadeMachine& made) {
 CapacityRules rules_of(const PowerConfig& config, const std::string& owner) {
   CapacityRules rules;
   rules.owner = owner;
-  const bool is_cloud = config.cloud || config.aws;
+  const bool is_cloud = config.cloud || config.clouds.is_on();
   rules.lists = is_cloud || config.provider_lists;
   if (!is_cloud) rules.offer_every = Duration();
   rules.answer_within = is_cloud ? rules.answer_within : config.timeout + Duration::minutes(1);  // the program's own comes first
   if (config.cloud) rules.settle = std::max(config.cloud->list_lag + Duration::seconds(1), Duration::seconds(2));
-  if (config.aws) {
-    rules.settle = config.aws->list_lag;
-    rules.lifetime = config.aws->lifetime;
+  if (config.clouds.is_on()) {
+    rules.settle = config.clouds.list_lag();
+    rules.lifetime = config.clouds.lifetime();
   }
   rules.ready_within = config.ready_within;
   rules.most_burn = config.most_burn;
@@ -66,8 +65,9 @@ Result<std::set<std::string>> machines_in_power_rows(const std::vector<std::stri
   return names;
 }
 
-NodePower::NodePower(Service& service, OffMachines& off, PowerConfig config, const std::vector<std::string>& rows)
-    : service_(service), off_(off), book_(CapacityRules()), rows_there_(rows.size()) {
+NodePower::NodePower(Service& service, OffMachines& off, PowerConfig config, const std::vector<std::string>& rows,
+                     std::set<std::string> resting)
+    : service_(service), off_(off), book_(CapacityRules()), resting_(std::move(resting)), rows_there_(rows.size()) {
   PowerRows read = read_power_rows(rows);
   is_marked_ = !read.owner.empty();
   owner_ = is_marked_ ? std::move(read.owner) : "stint-" + random_hex(kMarkBytes);
@@ -108,6 +108,14 @@ void NodePower::want(std::string node, std::function<void(bool comes)> heard) {
   wake_.notify_all();
 }
 
+void NodePower::rest(std::set<std::string> machines) {
+  {
+    const std::lock_guard guard(lock_);
+    rest_ = std::move(machines);
+  }
+  wake_.notify_all();
+}
+
 void NodePower::sweep(std::function<void(const Result<PowerView>&)> heard) {
   {
     const std::lock_guard guard(lock_);
@@ -136,6 +144,10 @@ const NodeView* NodePower::World::node(const std::string& name) const {
 
 bool NodePower::is_switched(const std::string& machine) const { return switched_.contains(machine); }
 
+bool NodePower::rests(const std::string& machine) const {
+  return is_switched(machine) && resting_.contains(machine) && !wanted_.contains(machine);
+}
+
 void NodePower::hear(std::vector<Wish> wishes) {
   for (const Wish& wish : wishes) {
     const auto found = book_.machines().find(wish.node);
@@ -152,8 +164,8 @@ void NodePower::hear(std::vector<Wish> wishes) {
 void NodePower::take_over(PowerConfig config) {
   const bool is_another = !capacity_ || config.program != config_.program || config.provider != config_.provider ||
                           config.provider_lists != config_.provider_lists || config.timeout != config_.timeout ||
-                          config.cloud.has_value() != config_.cloud.has_value() || config.aws != config_.aws ||
-                          (config.aws && !has_same_kinds(config, config_));
+                          config.cloud.has_value() != config_.cloud.has_value() || config.clouds != config_.clouds ||
+                          (config.clouds.is_on() && !has_same_kinds(config, config_));
   const bool is_first = !capacity_;
   config_ = std::move(config);
   CapacityRules rules = rules_of(config_, owner_);
@@ -186,14 +198,15 @@ void NodePower::take_over(PowerConfig config) {
 
 void NodePower::make_capacity(const PowerConfig& config) {
   capacity_.reset();
+  unread_.clear();
   if (config.cloud) {
     auto cloud = std::make_unique<SimulatedCloud>(*config.cloud, book_.rules().pools);
     for (const auto& [name, made] : book_.machines())
       if (made.was_ready || made.state == MadeState::kComing)
         cloud->restore(name, made.pool, book_.rules().owner, made.id, made.begun);
     capacity_ = std::move(cloud);
-  } else if (config.aws) {
-    capacity_ = std::make_unique<Ec2Capacity>(*config.aws, book_.rules().pools, book_.rules().owner, [this] { wake_up(); });
+  } else if (config.clouds.is_on()) {
+    capacity_ = open_clouds(config.clouds, book_.rules().pools, book_.rules().owner, [this] { wake_up(); });
   } else if (config.is_on()) {
     CapacityProgram program{.command = config.provider, .lists = config.provider_lists, .patience = config.timeout};
     if (config.provider.empty())
@@ -230,6 +243,7 @@ void NodePower::run() {
     next.swap(next_);
     std::vector<Wish> wishes;
     wishes.swap(wishes_);
+    if (rest_) resting_ = *std::exchange(rest_, std::nullopt);
     for (Sweep& sweep : std::exchange(sweeps_, {}))
       sweeping_.push_back(std::move(sweep));
     news_ = at_once_ = false;
@@ -248,7 +262,7 @@ void NodePower::run() {
     if (wake) wait = std::min(wait, std::max(*wake - now(), Duration::milliseconds(10)));
     lock.lock();
     wake_.wait_for(lock, chrono_of(wait),
-                   [this] { return stopping_ || next_ || news_ || at_once_ || !wishes_.empty() || !sweeps_.empty(); });
+                   [this] { return stopping_ || next_ || news_ || at_once_ || rest_ || !wishes_.empty() || !sweeps_.empty(); });
   }
 }
 
@@ -266,6 +280,7 @@ NodePower::World NodePower::look() {
 
 std::optional<Instant> NodePower::pass(Instant now) {
   const CapacityHeard heard = capacity_->hear(now);
+  if (!heard.lists.empty()) unread_ = heard.lists.back().unread;
   const World world = look();
   report(handed_.missing(now, book_, world.nodes, switched_));
   CapacityAsk ask;
@@ -296,6 +311,7 @@ void NodePower::look_after_leaving(const World& world, CapacityAsk& ask) {
     const bool is_up = node != nullptr && node->state == NodeState::kUp;
     if (made.state == MadeState::kReady) wanted_.erase(name);
     if (made.state == MadeState::kOff && is_up) wanted_.insert(name);
+    if (made.state == MadeState::kReady && rests(name) && node != nullptr && !is_up) ask.drain.push_back(name);
     // One that was made, and whose pool is no longer configured.
     const bool is_left =
         made.pool != made.wish && std::ranges::none_of(pools_, [&](const Pool& pool) { return pool.config.name == made.wish; });
@@ -317,6 +333,8 @@ void NodePower::scale(Pool& pool, const World& world, Instant now, int64_t& wait
   for (const auto& [name, made] : book_.machines()) {
     if (made.wish != pool.config.name) continue;
     const NodeView* node = world.node(name);
+    if (rests(name)) wish.without.push_back(name);
+    if (rests(name) && (made.state == MadeState::kReady && node != nullptr && node->state != NodeState::kUp)) continue;
     if (wanted_.contains(name) && (comes(made) || made.state == MadeState::kOff)) {
       wish.first.push_back(name);
       ++extra;
@@ -335,12 +353,14 @@ void NodePower::scale(Pool& pool, const World& world, Instant now, int64_t& wait
   }
   if (capacity > 0) signals.utilization = static_cast<double>(held) / static_cast<double>(capacity);
   signals.waiting_gpus = waiting;
-  const sched::ScalingDecision decision = pool.scaler.step(now, on, signals);
+  sched::ScalingDecision decision = pool.scaler.step(now, on, signals);
+  if (!pool.config.nodes.empty())  // those that rest are not missed
+    decision.nodes = std::min(decision.nodes, static_cast<int32_t>(pool.config.nodes.size() - wish.without.size()));
   // Those that drain and have not gone need no start.
   int32_t kept = 0;
   for (const auto& [name, made] : book_.machines()) {
     if (on + kept >= decision.nodes) break;
-    if (made.wish != pool.config.name || made.state != MadeState::kLeaving || made.until || made.at_risk) continue;
+    if (made.wish != pool.config.name || made.state != MadeState::kLeaving || made.until || made.at_risk || rests(name)) continue;
     if (std::ranges::find(ask.keep, name) != ask.keep.end()) continue;
     std::erase(ask.released, name);
     ask.keep.push_back(name);
@@ -381,7 +401,7 @@ void NodePower::drain_idle(const Pool& pool, const World& world, int32_t count, 
 bool NodePower::give(CapacityStep& step, Instant now) {
   // A switched machine takes work before its row says so: if that is lost, it is found up.
   for (const CapacityNews& news : step.news)
-    if (news.event == CapacityEvent::kReady && is_switched(news.machine))
+    if (news.event == CapacityEvent::kReady && is_switched(news.machine) && !rests(news.machine))
       (void)answer_of<NodeView>([&](auto answer) { service_.node_up(news.machine, kByPower, std::move(answer)); });
   if (!write(step).ok()) {
     book_.not_given(step);
@@ -476,6 +496,8 @@ void NodePower::show(const CapacityStep& step, Instant now) {
     if (shut.until > now) view.shut.push_back({.pool = key, .why = shut.why, .until = shut.until});
   for (const CapacityShortage& lack : step.shortages)
     view.shortages.push_back({.pool = lack.wish, .why = lack.why, .missing = lack.missing});
+  for (const UnreadProvider& each : unread_)
+    view.unread.push_back({.name = each.name, .why = each.why});
   const CapacityBook::Counts& counts = book_.counts();
   view.made = counts.made;
   view.swept = counts.swept;

@@ -1,5 +1,5 @@
 // Machines by demand: how many a pool is to have is decided by sched/scaling, which they are by a CapacityBook, and they are switched,
-// or made, by a Capacity: a program of the operator's, AWS, or a simulated cloud.
+// or made, by a Capacity: a program of the operator's, clouds, or a simulated cloud.
 //
 // Machines of the configuration are switched by their names. Those that are made are told to the engine as they come, are taken back
 // and are gone. A machine is drained before it goes, so no work is lost, and takes work only when it can be used. The book's rows are
@@ -38,7 +38,9 @@ class NodePower {
  public:
   /// @param service  outlives it and is stopped after it. @param off  is told what is off; outlives it. @param rows  of kPowerStream,
   ///   oldest first; machines_in_power_rows() can read them.
-  NodePower(Service& service, OffMachines& off, PowerConfig config, const std::vector<std::string>& rows);
+  /// @param resting  as of rest().
+  NodePower(Service& service, OffMachines& off, PowerConfig config, const std::vector<std::string>& rows,
+            std::set<std::string> resting = {});
   /// Ends programs that run.
   ~NodePower();
   NodePower(const NodePower&) = delete;
@@ -51,6 +53,9 @@ class NodePower {
   /// Somebody wants the machine. One that is not on by our own doing is switched on, and takes work once it can be used.
   /// @param heard  whether that is so, from another thread; if not, nothing is done.
   void want(std::string node, std::function<void(bool comes)> heard);
+  /// All machines that are to rest, in place of those told before: of the pools' each that takes no work is switched off once it is empty,
+  /// and on again when somebody wants it, not because jobs wait.
+  void rest(std::set<std::string> machines);
   /// As of the last look.
   [[nodiscard]] PowerView view() const;
   /// Has all listed that there is, ends what is not known, and answers, from another thread, when that was ordered.
@@ -96,6 +101,7 @@ class NodePower {
   void show(const CapacityStep& step, Instant now);
   void answer_sweeps(const CapacityHeard& heard, const CapacityStep& step);
   [[nodiscard]] bool is_switched(const std::string& machine) const;
+  [[nodiscard]] bool rests(const std::string& machine) const;
   void wake_up();
 
   Service& service_;
@@ -109,20 +115,23 @@ class NodePower {
   std::unique_ptr<Capacity> capacity_;
   HandedMachines handed_;
   std::vector<Pool> pools_;
-  std::set<std::string> switched_;  ///< machines of the configuration that are in a pool
-  std::set<std::string> wanted_;    ///< of them, whatever the pool needs
-  size_t rows_there_ = 0;           ///< of the stream
-  bool at_once_ = false;            ///< look again without waiting
+  std::set<std::string> switched_;      ///< machines of the configuration that are in a pool
+  std::set<std::string> wanted_;        ///< of them, whatever the pool needs
+  std::set<std::string> resting_;       ///< of all, whatever the pool needs
+  size_t rows_there_ = 0;               ///< of the stream
+  std::vector<UnreadProvider> unread_;  ///< by the last list
+  bool at_once_ = false;                ///< look again without waiting
   std::vector<Sweep> sweeping_;
 
   mutable std::mutex lock_;
   std::condition_variable wake_;
-  bool stopping_ = false;            // guarded
-  std::optional<PowerConfig> next_;  // guarded
-  std::vector<Wish> wishes_;         // guarded
-  std::vector<Sweep> sweeps_;        // guarded
-  bool news_ = false;                // guarded: the Capacity has some
-  PowerView view_;                   // guarded
+  bool stopping_ = false;                      // guarded
+  std::optional<PowerConfig> next_;            // guarded
+  std::vector<Wish> wishes_;                   // guarded
+  std::optional<std::set<std::string>> rest_;  // guarded: the next
+  std::vector<Sweep> sweeps_;                  // guarded
+  bool news_ = false;                          // guarded: the Capacity has some
+  PowerView view_;                             // guarded
   std::thread thread_;
 };
 

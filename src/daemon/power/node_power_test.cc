@@ -21,6 +21,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
@@ -211,6 +212,34 @@ TEST_F(NodePowerTest, WhatAnOperatorDrainedIsLeftAlone) {
   EXPECT_EQ(nodes()[0].state, NodeState::kDrained);
 }
 
+// A change that was carried out: off once it is empty, whatever waits, and over a restart; on when it is wanted.
+TEST_F(NodePowerTest, WhatRestsIsSwitchedOffAndNotByDemandOnAgain) {
+  const int64_t first = submit(8), second = submit(8);
+  wait_until([&] { return service_->get([](const Engine& e) { return e.overview().running; }).get() == 2; });
+  power_->rest({"n0", "n2"});
+  const std::string busy = nodes()[0].jobs.empty() ? "n1" : "n0";
+  ASSERT_EQ(busy, "n0");
+  drain("n0");
+  const Instant since = now();
+  wait_until([&] { return now() - since > Duration::milliseconds(200); });  // ten looks
+  EXPECT_THAT(told(), Not(Contains("down n0"))) << "work runs there";
+  cancel(nodes()[0].jobs.front());
+  wait_until([&] { return off_.absences("n0", now()).size() == 1; });
+  EXPECT_THAT(told(), Contains("down n0"));
+  for (int i = 0; i < 4; ++i)
+    submit(8);
+  wait_until([&] { return nodes()[1].state == NodeState::kUp; });  // the pool wants one at least, and has another
+  const Instant waits_since = now();
+  wait_until([&] { return now() - waits_since > Duration::milliseconds(200); });
+  EXPECT_THAT(told(), Not(Contains("up n0"))) << "jobs wait, but it rests";
+  EXPECT_THAT(told(), Not(Contains(HasSubstr("n2")))) << "is in no pool";
+  EXPECT_TRUE(wanted("n0"));
+  wait_until([&] { return nodes()[0].state == NodeState::kUp; });
+  power_->rest({});
+  EXPECT_THAT(told(), Contains("up n0"));
+  (void)first, (void)second;
+}
+
 TEST_F(NodePowerTest, WhoWantsAMachineThatIsOffGetsItWhenItCanBeUsed) {
   wait_until([&] { return nodes()[1].state == NodeState::kDrained && !told().empty(); });
   put_file(dir_ / "slow", "");
@@ -327,7 +356,29 @@ TEST_F(NodePowerTest, ASweepEndsWhatIsNotKnownAndAProgramThatCannotListSaysSo) {
   wait_until([&] { return sweep().error().message.find("no machines are switched") != std::string::npos; });
   stop();
   start(making_two());
-  EXPECT_TRUE(sweep().ok());
+  const auto swept = sweep();
+  ASSERT_TRUE(swept.ok());
+  EXPECT_THAT(swept->unread, IsEmpty());
+}
+
+TEST_F(NodePowerTest, AProviderThatCannotBeReadIsNamedWithItsReason) {
+  stop();
+  PowerConfig config;
+  config.provider = {program_};
+  config.provider_lists = true;
+  config.every = Duration::milliseconds(20);
+  PowerPool pool{.name = "burst", .nodes = {"n0"}, .rules = {}};
+  pool.rules.min_nodes = pool.rules.max_nodes = 1;
+  config.pools = {pool};
+  put_file(dir_ / "broken", "");
+  start(config);
+  std::promise<Result<PowerView>> done;
+  power_->sweep([&done](const Result<PowerView>& view) { done.set_value(view); });
+  const Result<PowerView> swept = done.get_future().get();
+  ASSERT_TRUE(swept.ok());
+  ASSERT_THAT(swept->unread, SizeIs(1));
+  EXPECT_EQ(swept->unread.front().name, "program");
+  EXPECT_THAT(swept->unread.front().why, HasSubstr("no power"));
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/capacity/ec2_settings.h"
+#include "backends/capacity/clouds_capacity.h"
 #include "base/result.h"
 #include "base/time.h"
 #include "capacity/capacity.h"
@@ -27,11 +27,11 @@ struct PowerPool {
 struct PowerConfig {
   /// Told "up NODE" and "down NODE"; exits with 0 when the machine can be used, or is off.
   std::string program;
-  /// The same as `start NAME…` and `stop NAME…` (backends/capacity/program_capacity.h). One of the four; none = nothing is switched.
+  /// The same as `start NAME…` and `stop NAME…` (backends/capacity/program_capacity.h). One of these; none = nothing is switched.
   std::vector<std::string> provider;
   bool provider_lists = false;
   std::optional<SimulatedCloudOptions> cloud;
-  std::optional<Ec2Settings> aws;
+  CloudSettings clouds;
   Duration every = Duration::seconds(30);  ///< pools are looked at that often
   Duration timeout = Duration::minutes(10);
   Duration ready_within = Duration::minutes(15);  ///< a machine that is made, from its order
@@ -41,7 +41,7 @@ struct PowerConfig {
   std::vector<PowerPool> pools;
 
   /// Something is switched or made.
-  [[nodiscard]] bool is_on() const { return !program.empty() || !provider.empty() || cloud || aws; }
+  [[nodiscard]] bool is_on() const { return !program.empty() || !provider.empty() || cloud || clouds.is_on(); }
   /// Machines may come that the configuration does not name.
   [[nodiscard]] bool makes_machines() const;
 };

@@ -26,11 +26,16 @@ struct PowerView {
     std::string pool, why;
     int32_t missing = 0;
   };
+  /// Could not be listed at the last look.
+  struct Unread {
+    std::string name, why;
+  };
   Instant now;
   std::string by;  ///< "program", "simulated cloud"; empty = nothing is switched or made
   std::vector<Made> machines;
   std::vector<ShutPool> shut;
   std::vector<Short> shortages;
+  std::vector<Unread> unread;
   std::optional<Rate> most_burn;
   int64_t made = 0, swept = 0, late = 0, stockouts = 0;  ///< since the daemon's start
 };

@@ -131,7 +131,10 @@ void ReplicaKeeper::configure(std::vector<ServiceConfig> services) {
   end_others(next);
   std::vector<Recurring::Work> works;
   for (const auto& set : next)
-    works.push_back([this, set] { return set->look(options_.clock()); });
+    works.push_back([this, set] {
+      if (options_.asks) set->heed(*options_.asks());
+      return set->look(options_.clock());
+    });
   {
     const std::lock_guard lock(mutex_);
     sets_ = std::move(next);

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "daemon/finding_book.h"
 #include "daemon/live/live_telemetry.h"
 #include "daemon/replicas/replica_set.h"
 #include "host/recurring.h"
@@ -21,6 +22,8 @@ class ReplicaKeeper {
     std::string key_file;  ///< of which replicas' secrets are made; made where it is missing. Empty: they are given none
     AskReplica ask;        ///< none: over HTTP, and what they tell goes into telemetry
     std::shared_ptr<const SealKey> secrets_key = nullptr;  ///< of encrypted tokens; null: there is none
+    /// What changes that were carried out ask of services, now; from the keeper's thread. Empty: nothing.
+    std::function<std::shared_ptr<const StandingAsks>()> asks = {};
   };
   /// @param service, telemetry  outlive it.
   ReplicaKeeper(Service& service, LiveTelemetry& telemetry, Options options);

@@ -33,6 +33,10 @@ std::string version_of(const JobRequest& job) {
   return fmt::format("{:016x}", hash.digest());
 }
 
+bool is_on_any(const JobView& job, const std::set<std::string>& machines) {
+  return std::ranges::any_of(job.placed, [&](const TaskView& task) { return machines.contains(task.node); });
+}
+
 /// What its busiest model uses of what its promise allows; none: no model has one.
 std::optional<double> used_of(const std::vector<ServiceFigures>& figures) {
   std::optional<double> used;
@@ -83,6 +87,7 @@ ReplicaSet::ReplicaSet(Service& service, ServiceConfig config, AskReplica ask, s
       config_(std::move(config)),
       ask_(std::move(ask)),
       key_(std::move(key)),
+      rules_(config_.rules),
       version_(version_of(config_.job)),
       places_(config_.places) {
   shown_.name = config_.name;
@@ -94,6 +99,26 @@ ReplicaSet::ReplicaSet(Service& service, ServiceConfig config, AskReplica ask, s
 ReplicaSetView ReplicaSet::view() const {
   const std::lock_guard lock(mutex_);
   return view_;
+}
+
+void ReplicaSet::heed(const StandingAsks& asks) {
+  resting_ = asks.resting;
+  sched::ScalingRules rules = config_.rules;
+  if (const auto most = asks.replicas.find(config_.name); most != asks.replicas.end()) {
+    rules.max_nodes = std::min(rules.max_nodes, most->second);
+    rules.min_nodes = std::min(rules.min_nodes, rules.max_nodes);
+  }
+  if (rules == rules_) return;
+  rules_ = rules;
+  shown_.least = rules_.min_nodes;
+  shown_.most = rules_.max_nodes;
+  if (!scaler_) return;
+  const int32_t wanted = std::clamp(shown_.wanted, rules_.min_nodes, rules_.max_nodes);
+  scaler_.emplace(rules_, wanted);
+  if (wanted == shown_.wanted) return;
+  tell("service.scaled", fmt::format("{}: {} instead of {} replicas: a change that was carried out or taken back", config_.name,
+                                     wanted, shown_.wanted));
+  shown_.wanted = wanted;
 }
 
 Duration ReplicaSet::look(Instant at) {
@@ -133,7 +158,7 @@ std::vector<Replica> ReplicaSet::gather(Instant now, sched::ScalingSignals& sign
     Replica replica{.place = std::string(tag_of(job, kPlaceTag)),
                     .job = job.id,
                     .job_name = public_id(job),
-                    .current = tag_of(job, kVersionTag) == version_};
+                    .current = tag_of(job, kVersionTag) == version_ && !is_on_any(job, resting_)};
     Memory& memory = memories_[job.id];
     memory.name = replica.job_name;
     memory.place = replica.place;
@@ -230,8 +255,8 @@ void ReplicaSet::scale(sched::ScalingSignals& signals, Instant now) {
   if (!scaler_) {
     const auto there = static_cast<int32_t>(
         std::ranges::count_if(shown_.replicas, [](const Replica& replica) { return replica.phase <= ReplicaPhase::kReady; }));
-    shown_.wanted = std::clamp(there, config_.rules.min_nodes, config_.rules.max_nodes);
-    scaler_.emplace(config_.rules, shown_.wanted);
+    shown_.wanted = std::clamp(there, rules_.min_nodes, rules_.max_nodes);
+    scaler_.emplace(rules_, shown_.wanted);
   }
   shown_.utilization = signals.utilization;
   // Who tells nothing of its load stays as it is.

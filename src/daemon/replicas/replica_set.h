@@ -8,10 +8,12 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "codec/metrics/service_figures.h"
+#include "daemon/finding_book.h"
 #include "daemon/replicas/replica_plan.h"
 #include "daemon/replicas/service_config.h"
 #include "daemon/service.h"
@@ -64,6 +66,8 @@ class ReplicaSet {
   ReplicaSet(Service& service, ServiceConfig config, AskReplica ask, std::string key = "");
   /// @return the pause until it wants to look again.
   Duration look(Instant now);
+  /// From the next look on: never more than these replicas, and none on machines that rest: they go as others become ready elsewhere.
+  void heed(const StandingAsks& asks);
   void ask_by(AskReplica ask) { ask_ = std::move(ask); }
   /// No replica is named any more.
   void retire();
@@ -97,6 +101,8 @@ class ReplicaSet {
   const ServiceConfig config_;
   AskReplica ask_;
   const std::string key_;
+  sched::ScalingRules rules_;            ///< as configured, within what changes ask for
+  std::set<std::string> resting_;        ///< machines
   const std::string version_;            ///< of the configuration
   std::vector<std::string> places_;      ///< those where one failed last come last
   std::optional<sched::Scaler> scaler_;  ///< none before the first look

@@ -203,6 +203,55 @@ TEST_F(ReplicaSetTest, ANewConfigurationReplacesThemOneByOne) {
   EXPECT_THAT(events(), IsEmpty());
 }
 
+// A change that was carried out.
+TEST_F(ReplicaSetTest, FewerReplicasAreKeptOverAStartAndTakenBack) {
+  config_.rules.min_nodes = 3;
+  begin();
+  ASSERT_TRUE(comes_to_ready(3));
+  StandingAsks asks;
+  asks.replicas = {{"other", 1}, {"rank", 2}};
+  set_->heed(asks);
+  pass(config_.drain);
+  look();
+  pass(config_.drain);
+  ASSERT_TRUE(comes_to_ready(2));
+  EXPECT_EQ(set_->view().most, 2);
+  EXPECT_THAT(events(), ElementsAre(HasSubstr("2 instead of 3 replicas: a change")));
+  begin();
+  set_->heed(asks);
+  ASSERT_TRUE(comes_to_ready(2));
+  used_ = 1.4;
+  pass(Duration::minutes(2));
+  look();
+  EXPECT_EQ(set_->view().wanted, 2) << "whatever the load";
+  set_->heed({});
+  ASSERT_TRUE(comes_to_ready(3));
+}
+
+// One after another, and none while the others have no room.
+TEST_F(ReplicaSetTest, ReplicasLeaveMachinesThatRest) {
+  config_.rules.min_nodes = 2;
+  begin();
+  ASSERT_TRUE(comes_to_ready(2));
+  const std::string machine = jobs().front().placed.front().node;
+  const std::string other = machine == "n0" ? "n1" : "n0";
+  CHECK(answer_of<NodeView>([&](auto answer) { service_->drain_node(machine, {}, answer); }).ok(), "drain");
+  StandingAsks asks;
+  asks.resting = {machine};
+  set_->heed(asks);
+  size_t least = 2;
+  const auto all_moved = [&](const ReplicaSetView& view) {
+    pass(Duration::seconds(1));
+    const auto ready = std::ranges::count(view.replicas, ReplicaPhase::kReady, &Replica::phase);
+    least = std::min(least, static_cast<size_t>(ready));
+    return view.replicas.size() == 2 && std::ranges::all_of(view.replicas, &Replica::current);
+  };
+  ASSERT_TRUE(comes(all_moved));
+  EXPECT_EQ(least, 2U) << "ready at any time";
+  for (const JobView& job : jobs())
+    EXPECT_EQ(job.placed.front().node, other);
+}
+
 TEST_F(ReplicaSetTest, OneThatEndsByItselfComesAgainAfterAPause) {
   ASSERT_TRUE(comes_to_ready(1));
   const std::string name = set_->view().replicas[0].job_name;

@@ -88,27 +88,37 @@ uint64_t Cluster::slowed_gpus(const Facts& facts, NodeId n, Room room) const {
   return slowed;
 }
 
-/// @param gpu  one bit. Each neighbour adds what it was measured to add alone.
-bool Cluster::is_slowed(const Facts& facts, NodeId n, uint64_t gpu, Room room) const {
-  const auto each_there = [&](auto&& visit) {
-    for_each_on(n, [&](TaskId t) {
-      const Task& task = tasks_[t.index()];
-      if (task.place.milli > 0 && task.place.gpus == gpu && (task.holds(Room::kComing) || task.holds(room)))
-        visit(t, facts_[task.request.index()].interference);
-    });
-  };
+namespace {
+
+/// Would it, or one of those there, take longer than it bears? Each neighbour adds what it was measured to add alone.
+/// @param each_there  calls its argument for each task there, with what is known of it
+template <typename EachThere>
+bool breaks_a_bound(const InterferenceFacts& facts, EachThere&& each_there) {
   int64_t own = 0;
   bool slowed = false;
   each_there([&](TaskId t, const InterferenceFacts& there) {
-    own += facts.interference.percent_beside(there.work);
+    own += facts.percent_beside(there.work);
     if (there.most < 0) return;
-    int64_t theirs = there.percent_beside(facts.interference.work);
+    int64_t theirs = there.percent_beside(facts.work);
     each_there([&](TaskId other, const InterferenceFacts& beside) {
       if (other != t) theirs += there.percent_beside(beside.work);
     });
     slowed |= theirs > there.most;
   });
-  return slowed || (facts.interference.most >= 0 && own > facts.interference.most);
+  return slowed || (facts.most >= 0 && own > facts.most);
+}
+
+}  // namespace
+
+/// @param gpu  one bit
+bool Cluster::is_slowed(const Facts& facts, NodeId n, uint64_t gpu, Room room) const {
+  return breaks_a_bound(facts.interference, [&](auto&& visit) {
+    for_each_on(n, [&](TaskId t) {
+      const Task& task = tasks_[t.index()];
+      if (task.place.milli > 0 && task.place.gpus == gpu && (task.holds(Room::kComing) || task.holds(room)))
+        visit(t, facts_[task.request.index()].interference);
+    });
+  });
 }
 
 Misfit Cluster::check(const Facts& facts, NodeId n, Room room, SharedGpu shared, Place& place) const {
@@ -224,6 +234,15 @@ bool Cluster::can_run_nominated(TaskId t) const {
     return spot_is_free_now(mig, spot_of(task.place), whole_for_mig(n)[0]);
   }
   if (task.place.milli > 0 && (others_shares(facts, n, Room::kFree) & task.place.gpus) != 0) return false;
+  // Who leaves is still there; whoever else is promised a part asks the same before it runs.
+  const auto each_there = [&](auto&& visit) {
+    for_each_on(n, [&](TaskId other) {
+      const Task& there = tasks_[other.index()];
+      if (there.place.milli > 0 && there.place.gpus == task.place.gpus && there.holds(Room::kFree))
+        visit(other, facts_[there.request.index()].interference);
+    });
+  };
+  if (task.place.milli > 0 && interference_.any_bounds() && breaks_a_bound(facts.interference, each_there)) return false;
   const int32_t share = task.place.milli > 0 ? task.place.milli : kMilli;
   for (uint64_t left = task.place.gpus; left != 0; left &= left - 1)
     if (now.gpu_free[static_cast<size_t>(std::countr_zero(left))] < share) return false;

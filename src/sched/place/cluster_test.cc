@@ -452,6 +452,24 @@ TEST(Cluster, APartOfAGpuGoesWhereNobodyIsSlowedByMoreThanItBears) {
   EXPECT_EQ(why_not(whole(1)), Misfit::kGpus);
 }
 
+// Promised a part next to those that stay, it does not run beside one that leaves and would slow it too much.
+TEST(Cluster, WhoSlowsItMustBeGoneBeforeItRuns) {
+  Bench b;
+  b.cluster.add_node(machine("n", 1));
+  const TaskId leaves = b.task(measured("resnet"));
+  ASSERT_TRUE(b.run(leaves, 0));
+  ASSERT_TRUE(b.run(b.task(measured("lm")), 0));
+  b.cluster.leave(leaves);
+  const TaskId next = b.task(measured("bert", 30, {{"resnet", 40}, {"lm", 10}}));
+  ASSERT_TRUE(b.nominate(next, 0));
+  EXPECT_FALSE(b.cluster.can_run_nominated(next)) << "40 and 10 percent";
+  const TaskId behind = b.task(measured("lm"));
+  ASSERT_TRUE(b.nominate(behind, 0));
+  EXPECT_TRUE(b.cluster.can_run_nominated(behind)) << "who is promised a part is not slowed yet";
+  b.cluster.gone(leaves, TaskState::kDone);
+  EXPECT_TRUE(b.cluster.can_run_nominated(next)) << "10 percent";
+}
+
 TEST(Cluster, AGpuMayBeGivenOutInEqualParts) {
   Bench b;
   NodeSpec thirds = machine("n", 1);

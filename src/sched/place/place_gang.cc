@@ -19,9 +19,8 @@ bool has_wish(const TopologyWish& wish) { return !wish.required_level.empty() ||
 /// One attempt at one gang.
 class GangPlacer {
  public:
-  GangPlacer(Cluster& cluster, std::span<const TaskId> tasks, const Gang* gang, std::span<const Task> mates, Room room,
-             const PickPlace& pick, Instant now)
-      : cluster_(cluster), tasks_(tasks), gang_(gang), mates_(mates), placer_(cluster, room, pick, now) {}
+  GangPlacer(Cluster& cluster, std::span<const TaskId> tasks, const PickPlace& pick, const GangTerms& terms)
+      : cluster_(cluster), tasks_(tasks), gang_(terms.gang), mates_(terms.mates), placer_(cluster, terms.room, pick, terms.now) {}
 
   bool place(const Scope& within) {
     if (tasks_.size() > 1 && !placer_.may_fit(tasks_, within)) return false;
@@ -217,10 +216,9 @@ class GangPlacer {
 
 }  // namespace
 
-bool place_gang(Cluster& cluster, std::span<const TaskId> tasks, const Gang* gang, std::span<const Task> mates, Room room,
-                const PickPlace& pick, Instant now, const Scope& within) {
+bool place_gang(Cluster& cluster, std::span<const TaskId> tasks, const PickPlace& pick, const GangTerms& terms) {
   Attempt attempt(cluster);
-  if (!GangPlacer(cluster, tasks, gang, mates, room, pick, now).place(within)) return false;
+  if (!GangPlacer(cluster, tasks, pick, terms).place(terms.within)) return false;
   attempt.keep();
   return true;
 }

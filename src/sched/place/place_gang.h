@@ -15,14 +15,19 @@
 
 namespace stint::sched {
 
+/// How the tasks of one job are placed together.
+struct GangTerms {
+  const Gang* gang = nullptr;   ///< groups and topology; nullptr = neither. Tasks name their leaf in Task::group
+  std::span<const Task> mates;  ///< all tasks of the job: those running or nominated bind required domains. May be empty
+  Room room = Room::kFree;
+  Instant now;
+  Scope within;  ///< nodes that may be taken
+};
+
 /// All or nothing: places `tasks` (pending) of one job and runs (Room::kFree) or nominates (Room::kComing) them. On failure
 /// the cluster is as before. Works inside an open trial or without one.
-/// @param gang  groups and topology; nullptr = neither. Tasks name their leaf in Task::group.
-/// @param mates  all tasks of the job: those running or nominated bind required domains. May be empty.
-/// @param within  nodes that may be taken.
 /// @return whether it was placed.
-bool place_gang(Cluster& cluster, std::span<const TaskId> tasks, const Gang* gang, std::span<const Task> mates, Room room,
-                const PickPlace& pick, Instant now = {}, const Scope& within = {});
+bool place_gang(Cluster& cluster, std::span<const TaskId> tasks, const PickPlace& pick, const GangTerms& terms);
 
 /// Which tasks of a job must be placed together next: while a leaf (or the job) has fewer than its minimum active, those that
 /// bring every leaf to its minimum; afterwards the next single one. Higher task priority first, then the older.

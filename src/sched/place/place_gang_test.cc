@@ -53,8 +53,9 @@ struct Bench {
     std::vector<Task> mates;
     for (const Task& t : cluster.tasks())
       if (t.job == JobId(0)) mates.push_back(t);
-    return place_gang(cluster, tasks, gang, mates, room,
-                      [&](const Cluster& c, RequestId r, Room in, const Scope& s) { return pick_by_rules(c, r, in, s, rules); });
+    return place_gang(cluster, tasks,
+                      [&](const Cluster& c, RequestId r, Room in, const Scope& s) { return pick_by_rules(c, r, in, s, rules); },
+                      {.gang = gang, .mates = mates, .room = room, .now = {}, .within = {}});
   }
   std::vector<uint32_t> nodes_of(const std::vector<TaskId>& tasks) const {
     std::vector<uint32_t> out;

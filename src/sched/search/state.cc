@@ -124,8 +124,10 @@ bool State::place(std::span<const TaskId> tasks, Room room) {
   const JobId j = cluster_.task(tasks.front()).job;
   const JobSpec& spec = job(j).spec;
   if (!queues_.within_limits(spec.queue, amounts(tasks), spec.preemptible)) return false;
-  const bool placed =
-      rules_.place ? rules_.place(j, tasks, room) : place_gang(cluster_, tasks, gang(j), this->tasks(j), room, rules_.pick, now_);
+  const bool placed = rules_.place
+                          ? rules_.place(j, tasks, room)
+                          : place_gang(cluster_, tasks, rules_.pick,
+                                       {.gang = gang(j), .mates = this->tasks(j), .room = room, .now = now_, .within = {}});
   if (!placed) return false;
   for (const TaskId t : tasks)
     charge(t, 1);
