@@ -62,6 +62,29 @@ class Client:
             list(pool.map(lambda c: self.call(*c), calls))
 
 
+DRIVER = "gpu.example.com"
+DEVICES = "/apis/resource.k8s.io/v1"
+
+
+def offer_devices(client, nodes):
+    """Eight GPUs of each machine, by a class, and a template that claims one."""
+    client.call("POST", f"{DEVICES}/deviceclasses", {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": DRIVER}, "spec": {
+        "selectors": [{"cel": {"expression": f"device.driver == '{DRIVER}' && device.attributes['{DRIVER}'].type == 'gpu'"}}]}})
+    client.call("POST", f"{DEVICES}/namespaces/default/resourceclaimtemplates", {
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata": {"name": "one"},
+        "spec": {"spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": DRIVER}}]}}}})
+    client.many(("POST", f"{DEVICES}/resourceslices", {
+        "apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"gpu-{i}-s"},
+        "spec": {"driver": DRIVER, "nodeName": f"gpu-{i}", "pool": {"name": f"gpu-{i}", "generation": 1, "resourceSliceCount": 1},
+                 "devices": [{"name": f"gpu-{d}", "attributes": {"type": {"string": "gpu"}}} for d in range(8)]}}) for i in range(nodes))
+
+
+def claiming_pod(name, scheduler):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"schedulerName": scheduler, "resourceClaims": [{"name": "g", "resourceClaimTemplateName": "one"}],
+                     "containers": [{"name": "main", "image": "example.com/work:1", "resources": {"claims": [{"name": "g"}]}}]}}
+
+
 def pod(name, scheduler):
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
             "spec": {"schedulerName": scheduler, "containers": [{"name": "main", "image": "example.com/work:1",
@@ -137,13 +160,18 @@ def measure(how, arguments):
         cluster.up(["controller-manager"], ["--max-requests-inflight", "2000", "--max-mutating-requests-inflight", "1000"])
         try:
             client = Client(cluster)
-            client.many(("POST", "/api/v1/nodes", kubernetes.machine(f"gpu-{i}", 8, kubernetes.DEFAULT_MODEL)) for i in range(arguments.nodes))
+            client.many(("POST", "/api/v1/nodes", kubernetes.machine(f"gpu-{i}", 0 if arguments.claims else 8, kubernetes.DEFAULT_MODEL)) for i in range(arguments.nodes))
             cluster.launch("kwok", "--kubeconfig", cluster.kubeconfig, "--config", ROOT / "tests/kubernetes/machines.yaml",
                            "--manage-nodes-with-annotation-selector", "kwok.x-k8s.io/node=fake", "--node-lease-duration-seconds", 600)
             ready = "jsonpath={.items[*].status.conditions[?(@.type=='Ready')].status}"
             cluster.wait("the machines are ready", lambda: cluster.kubectl("get", "nodes", "-o", ready).split().count("True") == arguments.nodes, 600)
             scheduler = {"stint": "stint", "kube-scheduler": "default-scheduler", "bind": "none"}[how]
-            client.many(("POST", PODS, pod(f"p-{i}", scheduler)) for i in range(arguments.pods))
+            if arguments.claims:
+                offer_devices(client, arguments.nodes)
+            client.many(("POST", PODS, (claiming_pod if arguments.claims else pod)(f"p-{i}", scheduler)) for i in range(arguments.pods))
+            if arguments.claims:
+                cluster.wait("their claims are made", lambda: sum(bool(p.get("status", {}).get("resourceClaimStatuses")) for p in
+                                                                  json.loads(client.call("GET", PODS))["items"]) == arguments.pods, 600)
             server = process_ids(cluster, "kube-apiserver", "etcd")
             used, own = processor_seconds(*server), processor_seconds(os.getpid())
             if not arguments.kubelets:
@@ -181,9 +209,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--patience", type=float, default=900, help="seconds for one measurement")
     parser.add_argument("--kubelets", action="store_true", help="the machines run the pods meanwhile, on this one's processors")
+    parser.add_argument("--claims", action="store_true", help="the pods claim their GPUs (dynamic resource allocation); without `bind`")
     parser.add_argument("--only", choices=CONTENDERS, action="append", help="leave the others out")
     arguments = parser.parse_args()
-    rows = {how: [] for how in arguments.only or CONTENDERS}
+    rows = {how: [] for how in arguments.only or (CONTENDERS[1:] if arguments.claims else CONTENDERS)}
     for _ in range(arguments.rounds):
         for how, of_it in rows.items():
             took, own, server = measure(how, arguments)

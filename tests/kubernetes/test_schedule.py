@@ -7,7 +7,7 @@ import json
 import unittest
 import urllib.error
 
-from scheduled_pods import PODS, ScheduledPods
+from scheduled_pods import PODS, ROOT, ScheduledPods
 
 
 class Schedule(ScheduledPods):
@@ -63,7 +63,7 @@ class Schedule(ScheduledPods):
         self.make("heavy", 1, **cores)
         self.make("heavier", 1, **cores)
         self.wait("the first with many cores runs", lambda: "heavy" in self.nodes() or "heavier" in self.nodes())
-        self.wait("it is said", lambda: "volumes.persistentVolumeClaim" in self.condition("claims")[2] and "zone=moon" in self.condition("nowhere")[2])
+        self.wait("it is said", lambda: "PersistentVolumeClaim d is not there" in self.condition("claims")[2] and "zone=moon" in self.condition("nowhere")[2])
         self.wait("it is said of the other, too", lambda: any("waits in queue" in self.condition(n)[2] for n in ("heavy", "heavier")))
         on = self.nodes()
         self.assertFalse({"claims", "nowhere"} & set(on))
@@ -114,6 +114,18 @@ class Schedule(ScheduledPods):
         # Else the next test would wait ten minutes for it.
         daemon.stop()
         self.assertEqual(json.loads(self.cluster.get("/apis/coordination.k8s.io/v1/namespaces/stint/leases/stint"))["spec"].get("holderIdentity", ""), "")
+
+    def test_what_is_to_be_deployed_is_accepted_and_begins(self):
+        self.addCleanup(self.cluster.kubectl, "-n", "stint", "delete", "deployment", "stint", "--cascade=foreground", "--timeout=60s")
+        self.cluster.create("/api/v1/persistentvolumes", {
+            "apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": "state"},
+            "spec": {"capacity": {"storage": "20Gi"}, "accessModes": ["ReadWriteOnce"], "hostPath": {"path": "/nowhere"},
+                     "claimRef": {"kind": "PersistentVolumeClaim", "namespace": "stint", "name": "stint-state"}}})
+        self.cluster.kubectl("apply", "-k", ROOT / "deploy/kustomize")
+        begun = "jsonpath={.items[*].status.phase} {.items[*].spec.containers[*].image}"
+        self.wait("its pod begins", lambda: self.cluster.kubectl("-n", "stint", "get", "pods", "-o", begun) == "Running registry.example.com/stint:latest")
+        config = json.loads(json.loads(self.cluster.kubectl("-n", "stint", "get", "configmap", "-l", "!x", "-o", "json"))["items"][-1]["data"]["stint.json"])
+        self.assertEqual(config["engine"]["kubernetes"]["queue"], "rest")
 
     def test_who_is_preempted_is_evicted(self):
         daemon = self.daemon()

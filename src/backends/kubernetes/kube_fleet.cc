@@ -4,6 +4,7 @@
 
 #include "catalog/catalog.h"
 #include "codec/kubernetes/kubernetes_gpus.h"
+#include "model/mig_ask.h"
 
 namespace stint {
 namespace {
@@ -11,14 +12,28 @@ namespace {
 constexpr std::string_view kGpus = "nvidia.com/gpu";
 constexpr int64_t kMostGpus = 64;  // of one machine, as the scheduler counts them
 
+/// Its GPUs are cut, and stay so.
+void read_devices(const KubeHeld& room, const KubernetesGpus& gpus, NodeSpec& spec) {
+  constexpr int64_t kMostDevices = 1 << 16;
+  constexpr int64_t kWhole = 1000;
+  spec.whole_gpus = false;
+  for (const auto& [resource, devices] : room.others)
+    if (const std::string_view profile = mig_profile_of_resource(resource); !profile.empty())
+      spec.static_mig.push_back(
+          {.profile = std::string(profile), .count = static_cast<int32_t>(std::min(devices, kMostDevices))});
+  const int64_t counted = gpus.count > 0 ? gpus.count : (compute_milli(spec.gpu_model, spec.static_mig) + kWhole - 1) / kWhole;
+  spec.gpus = static_cast<int32_t>(std::clamp<int64_t>(counted, 1, kMostGpus));
+}
+
 }  // namespace
 
 /// The number of GPUs is what the machine has, also while its device plugin offers fewer: what holds them stays where it is.
-MachineReport KubeFleet::report_of(const KubePlacingNode& node, const KubeHeld& held) const {
+MachineReport KubeFleet::report_of(const KubePlacingNode& node, const KubeHeld& held, int64_t claimable) const {
   MachineReport report{.news = MachineNews::kThere, .machine = {}, .detail = ""};
   const std::string& name = node.node.meta.name;
   const KubernetesGpus gpus = gpus_of(node.node);
-  const KubeHeld room = room_of(node);
+  KubeHeld room = room_of(node);
+  room.gpus += claimable;
   Node place;
   read_place(node.node, place);
   Machine& machine = report.machine;
@@ -39,8 +54,9 @@ MachineReport KubeFleet::report_of(const KubePlacingNode& node, const KubeHeld& 
   spec.memory = Bytes::of(room.memory);
   spec.max_tasks = static_cast<int32_t>(std::clamp<int64_t>(room.pods, 0, 1 << 20));
   spec.shared_gpus = false;
+  if (node.mig_devices) read_devices(room, gpus, spec);
   report.detail = why_no_work(node);
-  if (report.detail.empty() && room.gpus < spec.gpus) {
+  if (report.detail.empty() && spec.whole_gpus && room.gpus < spec.gpus) {
     report.detail = fmt::format("offers {} of its {} GPUs", room.gpus, spec.gpus);
     report.cause = MachineCause::kBroken;
   }
@@ -59,8 +75,8 @@ std::vector<MachineReport> KubeFleet::look(const KubeCluster& cluster) {
     const auto before = reports_.find(name);
     const bool used = on_it != held.end() && on_it->second.pods > 0;
     // One that is used stays a machine, whatever its device plugin says of it meanwhile.
-    if (!node.whole_gpus && (before == reports_.end() || !used)) continue;
-    MachineReport report = report_of(node, used ? on_it->second : KubeHeld());
+    if (!cluster.is_machine(node) && (before == reports_.end() || !used)) continue;
+    MachineReport report = report_of(node, used ? on_it->second : KubeHeld(), cluster.claimable_gpus(node));
     if (before != reports_.end() && used) report.machine = before->second.machine;
     found.emplace(name, std::move(report));
   }

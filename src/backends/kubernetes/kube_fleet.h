@@ -22,7 +22,8 @@ class KubeFleet {
   [[nodiscard]] std::vector<MachineReport> machines() const;
 
  private:
-  [[nodiscard]] MachineReport report_of(const KubePlacingNode& node, const KubeHeld& held) const;
+  /// @param claimable  GPUs that claims get, where no device plugin offers them.
+  [[nodiscard]] MachineReport report_of(const KubePlacingNode& node, const KubeHeld& held, int64_t claimable) const;
 
   std::map<std::string, Machine, std::less<>> configured_;
   std::map<std::string, MachineReport, std::less<>> reports_;  ///< the last, by machine

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/kubernetes/kube_around.h"
 #include "backends/kubernetes/kube_cluster.h"
 
 namespace stint {
@@ -39,6 +40,9 @@ struct KubeGroup {
   std::string gang;               ///< namespace and gang; "" = a pod by itself
   int64_t revision = 0;           ///< its annotation has to say so before it is told anew; 0 = it need not be
   Instant since;                  ///< first told
+  std::string turn = {};          ///< of turn_of()
+  bool looks_around = false;      ///< where it may be changes with what is around it
+  Instant asked = {};             ///< its place was found, and something of it has to be made before
 };
 
 /// Why a pod is not bound, to be said of it.
@@ -63,6 +67,10 @@ class KubeQueue {
   void placed(const std::string& job);
   /// It could not be bound whole.
   void broken(const std::string& job) { placing_.erase(job); }
+  /// It has a place, and waits for something there: it is not told anew meanwhile.
+  void asked(const std::string& job, Instant at);
+  /// Its pods wait as another job.
+  [[nodiscard]] bool was_told_anew(std::string_view job) const { return told_anew_.contains(job); }
   /// The pod that runs as this job and that others have bound; "" = none.
   [[nodiscard]] std::string running_pod(std::string_view job) const;
   /// Pods that wait and belong to the gang of this one, by age.
@@ -91,17 +99,35 @@ class KubeQueue {
     std::vector<std::string> machines;  ///< ascending
     bool all = true;                    ///< any there is
     std::string why_not;                ///< of the first that it may not
+    int64_t claimed_gpus = 0;           ///< by its claims that have none yet
+    bool claims_differ = false;         ///< … not the same number on each
+  };
+  /// A look at the cluster, as of one moment.
+  struct Look {
+    const KubeCluster& cluster;
+    KubeAround around;
+    Instant now;
+    std::map<std::string, Places, std::less<>> places;  ///< by what a pod asks of machines and of what is around
+    std::set<std::string, std::less<>> turns;           ///< taken
   };
   const Places& places_of(const KubePlacingPod& pod, const KubeCluster& cluster);
-  [[nodiscard]] bool must_be_told_anew(const KubeGroup& group, const KubePlacingPod& first, const KubeCluster& cluster);
+  /// And because of what is around it.
+  const Places& places_now(const KubePlacingPod& pod, Look& look);
+  [[nodiscard]] bool must_be_told_anew(const KubeGroup& group, const KubePlacingPod& first, Look& look);
   [[nodiscard]] Gang gang_of(const KubePlacingPod& pod, const KubeCluster& cluster) const;
   [[nodiscard]] Result<std::string> queue_of(const KubePlacingPod& pod) const;
-  [[nodiscard]] Result<OthersJob> job_of(const Pods& pods, const KubeCluster& cluster);
+  [[nodiscard]] Result<OthersJob> job_of(const Pods& pods, Look& look);
   [[nodiscard]] OthersJob running_job(const KubePlacingPod& pod) const;
   [[nodiscard]] int32_t priority_of(const KubePlacingPod& pod) const;
-  void look_at_waiting(const KubeCluster& cluster, Instant now, std::vector<BackendEvent>& events);
-  void form(const Pods& waiting, const std::string& gang, int64_t needed, const KubeCluster& cluster, Instant now,
-            std::vector<BackendEvent>& events);
+  /// Of each gang: pods of launches that are bound in part, as their bound ones say. The caller orders the rest of such a launch.
+  struct Begun {
+    int64_t missing = 0;  ///< pods that its launches have yet to bind
+    int64_t ended = 0;    ///< of the same launches
+  };
+  [[nodiscard]] std::map<std::string, Begun> begun_gangs(const KubeCluster& cluster) const;
+  void look_at_waiting(Look& look, std::vector<BackendEvent>& events);
+  void look_at_told(Look& look, std::vector<BackendEvent>& events);
+  void form(const Pods& waiting, const std::string& gang, int64_t needed, Look& look, std::vector<BackendEvent>& events);
   void complain(const Pods& pods, std::string reason, const std::string& message);
   void end(const OthersJob& job, std::vector<BackendEvent>& events);
 
@@ -120,6 +146,7 @@ class KubeQueue {
   uint64_t places_as_of_ = 0;
   uint64_t looked_at_nodes_ = 0;  ///< as of the last look
   std::map<std::string, int64_t> revisions_;
+  std::map<std::string, std::string, std::less<>> told_anew_;  ///< uid of the first pod, which is there still, by job
 };
 
 /// "namespace/name".

@@ -98,6 +98,17 @@ TEST_F(KubeQueueTest, APodIsAJobOfItsNamespacesQueue) {
   EXPECT_THAT(look(), IsEmpty()) << "told once";
 }
 
+TEST_F(KubeQueueTest, AnnotationsSayWhatThePodKnowsOfItsWork) {
+  pod({.name = "a", .annotations = R"("stint/saves-every":"10m","stint/deadline":"2026-10-27T08:00:00Z")"});
+  pod({.name = "b", .annotations = R"("stint/saves-every":"often")"});
+  pod({.name = "c", .annotations = R"("stint/deadline":"soon")"});
+  const auto jobs = look();
+  ASSERT_THAT(jobs, SizeIs(1));
+  EXPECT_EQ(jobs[0].saves_every, Duration::minutes(10));
+  EXPECT_EQ(format_utc(*jobs[0].deadline), "2026-10-27T08:00:00Z");
+  EXPECT_THAT(said(), ElementsAre(HasSubstr("stint/saves-every=often"), HasSubstr("stint/deadline=soon")));
+}
+
 TEST_F(KubeQueueTest, ALabelChoosesAmongTheClientsQueuesAlone) {
   pod({.name = "a", .labels = R"("stint/queue":"acme.lab")"});
   pod({.name = "b", .labels = R"("stint/queue":"zoo")"});
@@ -172,6 +183,44 @@ TEST_F(KubeQueueTest, WhatIsLostOfARunningGangJoinsItAlone) {
   EXPECT_EQ(queue_.rest_of_gang(cluster_.pods.at("g1-uid-0123"), cluster_), std::vector<std::string>{"g4-uid-0123"});
 }
 
+/// A launch was cut off between two bindings of its gang: the caller orders the rest of it.
+TEST_F(KubeQueueTest, WhatAnotherLaunchStillHasToBindIsNoJobOfItsOwn) {
+  const std::string labels = R"("stint/gang":"g","stint/gang-size":"2")";
+  const auto bound = [&](std::string_view phase) {
+    pod({.name = "g1",
+         .labels = labels,
+         .node = "n0",
+         .annotations = R"("stint/launch":"m1:7.0.0","stint/tasks":"2")",
+         .phase = std::string(phase)});
+  };
+  pod({.name = "g2", .labels = labels});
+  for (const std::string_view phase : {"Pending", "Running", "Succeeded"}) {
+    bound(phase);
+    EXPECT_THAT(look(), IsEmpty()) << phase;
+    EXPECT_EQ(queue_.rest_of_gang(cluster_.pods.at("g1-uid-0123"), cluster_), std::vector<std::string>{"g2-uid-0123"});
+  }
+  pod({.name = "g3", .labels = labels, .created = "2026-09-01T03:00:00Z"});
+  const auto more = look();
+  ASSERT_THAT(more, SizeIs(1)) << "it joins a gang that has all of its pods";
+  EXPECT_THAT(more[0].name, HasSubstr("g3"));
+  EXPECT_EQ(more[0].tasks, 1);
+}
+
+TEST_F(KubeQueueTest, WhereALaunchHasFailedItsGangIsToldAnew) {
+  const std::string labels = R"("stint/gang":"g","stint/gang-size":"2")";
+  pod({.name = "g1",
+       .labels = labels,
+       .node = "n0",
+       .annotations = R"("stint/launch":"m1:7.0.0","stint/tasks":"2")",
+       .phase = "Failed"});
+  pod({.name = "g2", .labels = labels});
+  EXPECT_THAT(look(), IsEmpty());
+  pod({.name = "g3", .labels = labels});
+  const auto jobs = look();
+  ASSERT_THAT(jobs, SizeIs(1));
+  EXPECT_EQ(jobs[0].tasks, 2);
+}
+
 TEST_F(KubeQueueTest, AGangOfUnlikePodsIsLeftAlone) {
   pod({.name = "g1", .labels = R"("stint/gang":"g","stint/gang-size":"2")", .gpus = 8});
   pod({.name = "g2", .labels = R"("stint/gang":"g","stint/gang-size":"2")", .gpus = 0});
@@ -180,11 +229,11 @@ TEST_F(KubeQueueTest, AGangOfUnlikePodsIsLeftAlone) {
 }
 
 TEST_F(KubeQueueTest, WhatIsNotUnderstoodIsSaidAndNotTold) {
-  pod({.name = "a", .spec = R"(,"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}])"});
+  pod({.name = "a", .spec = R"(,"volumes":[{"name":"d","csi":{"driver":"d"}}])"});
   pod({.name = "b", .spec = R"(,"nodeSelector":{"zone":"b"})"});
   pod({.name = "c", .spec = R"(,"schedulingGates":[{"name":"later"}])"});
   EXPECT_THAT(look(), IsEmpty());
-  EXPECT_THAT(said(), ElementsAre(HasSubstr("cannot honour volumes.persistentVolumeClaim"), HasSubstr("zone=b")));
+  EXPECT_THAT(said(), ElementsAre(HasSubstr("cannot honour volumes.csi"), HasSubstr("zone=b")));
 }
 
 TEST_F(KubeQueueTest, APodWaitsAWhileBeforeItIsSaidWhy) {

@@ -20,19 +20,17 @@ namespace fs = std::filesystem;
 constexpr int kBindingsAtOnce = 12;  ///< the API server takes no more of a client's without waiting much longer
 constexpr int kRemovalsAtOnce = 4;
 constexpr Duration kWatchFor = Duration::seconds(5);
-constexpr int kRefusedForGood = 127;
-constexpr int kTooManyRequests = 429;
-
-constexpr std::string_view kGone = "its pod is gone from the cluster";
-
-std::string launch_text(std::string_view mark, const LaunchKey& key) { return fmt::format("{}:{}", mark, format_key(key)); }
+constexpr int kConflict = 409, kTooManyRequests = 429;
 
 Error not_sent() { return make_error(ErrorCode::kUnavailable, "not sent: another has the lease, or it is no longer wanted"); }
 
-bool has_room(const KubePlacingNode& node, KubeHeld sum, const KubeHeld& more) {
-  const KubeHeld room = room_of(node);
-  add(sum, more);
-  return sum.gpus <= room.gpus && sum.cpu_milli <= room.cpu_milli && sum.memory <= room.memory && sum.pods <= room.pods;
+/// Rights that an older role may lack: what hangs on them is then left to others.
+bool may_follow(KubeClient& client, std::string_view group, std::string_view resource) {
+  for (const std::string_view verb : {"list", "watch"}) {
+    const auto answer = client.change(may_request(verb, group, resource));
+    if (answer.ok() && answer->ok() && answer->body.find("\"allowed\":true") == std::string::npos) return false;
+  }
+  return true;
 }
 
 std::vector<KubeFollower::Followed> what_is_followed(KubeClient& client, const std::optional<KubeJobRules>& jobs) {
@@ -48,6 +46,20 @@ std::vector<KubeFollower::Followed> what_is_followed(KubeClient& client, const s
   const auto groups = client.get(std::string(kGroups));
   if (groups.ok() && groups->find("\"podgroups\"") != std::string::npos)
     lists.push_back({.list = {.path = fmt::format("{}/podgroups", kGroups), .kind = "PodGroup", .query = {}}, .version = {}});
+  if (may_follow(client, "", "persistentvolumeclaims") && may_follow(client, "", "persistentvolumes") &&
+      may_follow(client, "storage.k8s.io", "storageclasses"))
+    for (const auto& [path, kind] : {std::pair("/api/v1/persistentvolumeclaims", "PersistentVolumeClaim"),
+                                     std::pair("/api/v1/persistentvolumes", "PersistentVolume"),
+                                     std::pair("/apis/storage.k8s.io/v1/storageclasses", "StorageClass")})
+      lists.push_back({.list = {.path = path, .kind = kind, .query = {}}, .version = {}});
+  constexpr std::string_view kDevices = "/apis/resource.k8s.io/v1";
+  const auto devices = client.get(std::string(kDevices));
+  if (devices.ok() && devices->find("\"resourceslices\"") != std::string::npos &&
+      may_follow(client, "resource.k8s.io", "resourceclaims") && may_follow(client, "resource.k8s.io", "resourceslices") &&
+      may_follow(client, "resource.k8s.io", "deviceclasses"))
+    for (const auto& [path, kind] : {std::pair("resourceclaims", "ResourceClaim"), std::pair("resourceslices", "ResourceSlice"),
+                                     std::pair("deviceclasses", "DeviceClass")})
+      lists.push_back({.list = {.path = fmt::format("{}/{}", kDevices, path), .kind = kind, .query = {}}, .version = {}});
   return lists;
 }
 
@@ -95,7 +107,10 @@ KubernetesBackend::KubernetesBackend(KubernetesBackendRules rules, std::shared_p
       follower_(client_, taker_, mutex_),
       binders_(kBindingsAtOnce),
       removers_(kRemovalsAtOnce) {
-  follower_.follow(what_is_followed(*client_, rules_.jobs));
+  std::vector<KubeFollower::Followed> lists = what_is_followed(*client_, rules_.jobs);
+  cluster_.knows_volumes = std::ranges::any_of(lists, [](const auto& one) { return one.list.kind == "StorageClass"; });
+  cluster_.devices.known = std::ranges::any_of(lists, [](const auto& one) { return one.list.kind == "ResourceSlice"; });
+  follower_.follow(std::move(lists));
 }
 
 std::vector<std::string> KubernetesBackend::notes() const {
@@ -152,6 +167,12 @@ void KubernetesBackend::submit(std::vector<Order> orders) {
   for (const Order& order : orders)
     if (order.kind == OrderKind::kDismiss) dismissed_.try_emplace(order.others_job);
   if (!ready_ || !lease_.holds()) return;
+  // What was ordered before a restart waits among the pods: without a look at them it would seem to be gone.
+  if (!others_told_) {
+    look(looked_at_);
+    dirty_ = true;
+    if (!others_told_) return;
+  }
   std::map<std::pair<int64_t, int32_t>, Placing> placings;
   for (const Order& order : orders) {
     const auto known = launches_.find(order.key);
@@ -187,9 +208,9 @@ void KubernetesBackend::submit(std::vector<Order> orders) {
   std::vector<std::shared_ptr<Placed>> placed;
   if (!placings.empty()) {
     const std::scoped_lock lock(mutex_);
-    Held sums = held();
+    Room room{.held = held(), .around = around()};
     for (const auto& [attempt, placing] : placings)
-      place(placing, sums, placed);
+      place(placing, room, placed);
   }
   for (const std::shared_ptr<Placed>& one : placed)
     bind(one);
@@ -206,93 +227,6 @@ KubernetesBackend::Held KubernetesBackend::held() const {
     }
   }
   return sums;
-}
-
-/// What is told of pods that are there no longer: they do not come back under this name.
-void KubernetesBackend::gone(const Placing& placing, const std::vector<const Launch*>& launches, std::string why) {
-  for (const Launch* launch : launches) {
-    Report end{.kind = ReportKind::kEnded, .key = launch->key, .at = placing.at, .status = {}, .cause = EndCause::kNotStarted};
-    end.status.code = kRefusedForGood;
-    end.detail = why;
-    tell(std::move(end));
-  }
-}
-
-std::string KubernetesBackend::why_not_there(const KubePlacingPod& pod, const std::string& node, const Held& held) const {
-  const auto there = cluster_.nodes.find(node);
-  if (there == cluster_.nodes.end()) return "the cluster has no such machine";
-  if (std::string why = why_no_work(there->second); !why.empty()) return why;
-  if (std::string why = why_not_on(pod, there->second); !why.empty()) return why;
-  const auto on_it = held.find(node);
-  if (has_room(there->second, on_it == held.end() ? KubeHeld() : on_it->second, held_by(pod))) return {};
-  return "other pods have taken the room that it needs";
-}
-
-/// With the lock. All or none of what can be bound now; what is bound already says so of itself.
-void KubernetesBackend::place(const Placing& placing, Held& held, std::vector<std::shared_ptr<Placed>>& placed) {
-  std::vector<const Launch*> left;
-  for (const Launch* launch : placing.launches) {
-    if (const auto pod = launched_pods_.find(launch->key); pod != launched_pods_.end()) {
-      const auto there = cluster_.pods.find(pod->second);
-      launches_[launch->key] = {
-          .pod = pod->second, .called = there == cluster_.pods.end() ? "" : called(there->second), .job = placing.job};
-    } else {
-      left.push_back(launch);
-    }
-  }
-  if (left.empty()) return;
-  if (const std::string runs = queue_.running_pod(placing.job); !runs.empty()) {
-    const auto there = cluster_.pods.find(runs);
-    if (there != cluster_.pods.end()) launches_[left.front()->key] = {.pod = runs, .called = called(there->second)};
-    return;
-  }
-  std::vector<std::string> pods;
-  const LaunchKey first = left.front()->key;
-  const auto waits = [&](const std::string& uid) {
-    const auto pod = cluster_.pods.find(uid);
-    return pod != cluster_.pods.end() && pod->second.pod.node.empty() && !pod->second.deleting && !pod->second.has_ended();
-  };
-  if (const KubeGroup* group = queue_.find(placing.job)) {
-    std::ranges::copy_if(group->pods, std::back_inserter(pods), waits);
-    if (left.size() < pods.size()) return;  // the rest is to be ordered, too
-  } else {
-    // Cut off between two bindings of a gang: the others of it that wait.
-    for (const auto& [key, uid] : launched_pods_) {
-      if (key.job != first.job || key.attempt != first.attempt) continue;
-      const auto sibling = cluster_.pods.find(uid);
-      if (sibling != cluster_.pods.end() && !sibling->second.has_ended()) pods = queue_.rest_of_gang(sibling->second, cluster_);
-      break;
-    }
-  }
-  if (pods.size() < left.size()) return gone(placing, left, std::string(kGone));
-  pods.resize(left.size());
-  Held after = held;
-  for (size_t i = 0; i < left.size(); ++i) {
-    const KubePlacingPod& pod = cluster_.pods.at(pods[i]);
-    const std::string why = why_not_there(pod, left[i]->node, after);
-    if (!why.empty()) {
-      for (const Launch* launch : left)
-        refuse({.kind = OrderKind::kStart, .key = launch->key, .at = placing.at, .launch = {}, .grace = {}}, RefusalKind::kNotNow,
-               fmt::format("{} on {}: {}", called(pod), left[i]->node, why));
-      return;
-    }
-    add(after[left[i]->node], held_by(pod));
-  }
-  held = std::move(after);
-  queue_.placed(placing.job);
-  auto together = std::make_shared<Placed>();
-  together->job = placing.job;
-  together->at = placing.at;
-  for (size_t i = 0; i < left.size(); ++i)
-    together->bindings.push_back(
-        {.key = left[i]->key,
-         .uid = pods[i],
-         .node = left[i]->node,
-         .pod = cluster_.pods.at(pods[i]),
-         .annotations = {{std::string(kKubeLaunch), launch_text(rules_.queue.mark, left[i]->key)},
-                         {std::string(kKubeJob), placing.job},
-                         {std::string(kKubeTasks), std::to_string(left[i]->gang ? left[i]->gang->world_size : 1)}}});
-  placed.push_back(std::move(together));
 }
 
 void KubernetesBackend::bind(const std::shared_ptr<Placed>& placed) {
@@ -313,16 +247,26 @@ void KubernetesBackend::bind(const std::shared_ptr<Placed>& placed) {
 void KubernetesBackend::bind_one(Binding& one, const std::atomic<bool>& withdrawn) const {
   one.answer = not_sent();
   if (withdrawn || !lease_.holds()) return;
+  for (Claim& claim : one.claims) {
+    one.answer = reserve(claim, one);
+    if (one.is_refused()) return release(one.claims, one.pod);
+    if (!one.is_bound()) return;
+  }
   one.answer = client_->change(bind_request(one.pod, one.node, one.annotations));
   if (!one.is_refused()) return;
   const auto now_there = client_->get(fmt::format("/api/v1/namespaces/{}/pods/{}", one.pod.pod.meta.ns, one.pod.pod.meta.name));
-  if (!now_there.ok()) return;
+  if (!now_there.ok()) {
+    if (one.answer->status == kConflict) one.answer = now_there.error();  // it may be this very binding that was there before
+    return;
+  }
   KubePlacingDecoder decoder;
   const auto object = decoder.decode(*now_there, "Pod");
   const auto* pod = object.ok() ? std::get_if<KubePlacingPod>(&*object) : nullptr;
   if (pod != nullptr && pod->pod.meta.uid == one.uid && pod->pod.node == one.node &&
       pod->annotation(kKubeLaunch) == one.annotations.front().second)
     one.answer = KubeAnswer{.status = 200, .body = {}, .message = {}};
+  else
+    release(one.claims, one.pod);
 }
 
 /// What the server refused breaks its gang: what was bound of it goes again. Where no answer came, the caller asks again.
@@ -333,6 +277,9 @@ void KubernetesBackend::settle(Placed& placed) {
     const std::scoped_lock lock(mutex_);
     for (const Binding& one : placed.bindings)
       if (one.is_bound()) cluster_.bound(one.uid, one.node, one.annotations);
+    for (const Binding& one : placed.bindings)
+      for (const Claim& claim : one.claims)
+        cluster_.claimed(claim.claim);
   }
   if (std::ranges::none_of(placed.bindings, &Binding::is_bound) || broken) queue_.broken(placed.job);
   for (const Binding& one : placed.bindings) {

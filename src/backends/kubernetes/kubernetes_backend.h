@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "backends/backend.h"
+#include "backends/kubernetes/kube_around.h"
 #include "backends/kubernetes/kube_cluster.h"
 #include "backends/kubernetes/kube_fleet.h"
 #include "backends/kubernetes/kube_jobs.h"
@@ -81,11 +82,19 @@ class KubernetesBackend final : public Backend {
     std::vector<const Launch*> launches;
     Instant at;
   };
+  struct Claim {  ///< of a pod: reserved for it before it is bound
+    KubeDeviceClaim claim;
+    std::vector<KubeAllocated> devices;  ///< where it has none yet
+    std::string configs;
+    bool done = false;
+  };
   struct Binding {
     LaunchKey key;
     std::string uid, node;
     KubePlacingPod pod;
     std::vector<Tag> annotations;
+    std::vector<KubeAllocation> devices = {};
+    std::vector<Claim> claims = {};
     Result<KubeAnswer> answer = KubeAnswer();
     [[nodiscard]] bool is_bound() const { return answer.ok() && answer->ok(); }
     [[nodiscard]] bool is_refused() const { return answer.ok() && !answer->ok(); }
@@ -98,6 +107,14 @@ class KubernetesBackend final : public Backend {
     std::atomic<bool> withdrawn = false;  ///< those that were not sent are not
   };
   using Held = std::map<std::string, KubeHeld, std::less<>>;
+  struct Room {  ///< on all machines
+    Held held;
+    KubeAround around;
+  };
+  struct Choice {  ///< for which node a volume was asked to be made
+    std::string node;
+    Instant at;
+  };
   struct OwnJob {                        ///< an attempt of the caller's own
     KubernetesMeta job;                  ///< namespace, name, uid; no uid = not made yet, or not known to be
     std::vector<int32_t> tasks;          ///< of its pods, by index
@@ -146,7 +163,16 @@ class KubernetesBackend final : public Backend {
 
   // Orders.
   [[nodiscard]] Held held() const;
-  void place(const Placing& placing, Held& held, std::vector<std::shared_ptr<Placed>>& placed);
+  [[nodiscard]] KubeAround around() const;
+  void place(const Placing& placing, Room& room, std::vector<std::shared_ptr<Placed>>& placed);
+  /// @param devices  for the claims of each pod.
+  bool take_room(const Placing& placing, const std::vector<const Launch*>& left, const std::vector<std::string>& pods, Room& room,
+                 std::vector<std::vector<KubeAllocation>>& devices);
+  [[nodiscard]] std::vector<Claim> claims_of(const KubePlacingPod& pod, const std::vector<KubeAllocation>& devices) const;
+  [[nodiscard]] Result<KubeAnswer> reserve(Claim& claim, const Binding& one) const;
+  void release(std::vector<Claim>& claims, const KubePlacingPod& pod) const;
+  void not_now(const Placing& placing, const std::vector<const Launch*>& launches, const std::string& why);
+  std::string have_volumes_made(const std::string& job, const std::string& node, const std::vector<std::string>& claims);
   [[nodiscard]] std::string why_not_there(const KubePlacingPod& pod, const std::string& node, const Held& held) const;
   void bind(const std::shared_ptr<Placed>& placed);
   void bind_one(Binding& one, const std::atomic<bool>& withdrawn) const;
@@ -208,6 +234,7 @@ class KubernetesBackend final : public Backend {
   std::map<LaunchKey, std::string> launched_pods_;         ///< as of the last look: pods that say so of themselves
   std::map<LaunchKey, std::shared_ptr<Placed>> binding_;   ///< on their way
   std::map<LaunchKey, Order> stop_then_;                   ///< of those: to be stopped once it is known what became of them
+  std::map<std::string, Choice, std::less<>> chosen_;      ///< by claim
   std::map<std::string, Instant, std::less<>> dismissed_;  ///< jobs whose pods are to go, until they do: when that was tried last
   std::map<AttemptKey, OwnJob> own_;
   std::set<AttemptKey> done_;                     ///< over, while the cluster still shows them at work

@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "codec/kubernetes/kubernetes_devices.h"
+#include "codec/kubernetes/kubernetes_neighbours.h"
 #include "codec/kubernetes/kubernetes_object.h"
 
 // The parser itself stays in the files that walk an object.
@@ -46,6 +48,15 @@ std::string annotation(const dom::object& root, std::string_view name);
 /// Whole objects. Throw BadField.
 KubernetesNode read_node(const dom::object& root, KubernetesMeta meta);
 KubernetesPod read_pod(const dom::object& root, KubernetesMeta meta);
+/// @param pod  whose specification it is. @param not_understood  gets the fields that cannot be honoured.
+KubeNeighbours read_neighbours(const dom::object& spec, const KubernetesMeta& pod, std::vector<std::string>& not_understood);
+KubeNodeTerm read_node_term(const dom::object& term);
+KubeVolumeClaim read_volume_claim(const dom::object& root, KubernetesMeta meta);
+KubeVolume read_volume(const dom::object& root, KubernetesMeta meta);
+KubeStorageClass read_storage_class(const dom::object& root, KubernetesMeta meta);
+KubeDeviceSlice read_device_slice(const dom::object& root, KubernetesMeta meta);
+KubeDeviceClass read_device_class(const dom::object& root, KubernetesMeta meta);
+KubeDeviceClaim read_device_claim(const dom::object& root, KubernetesMeta meta);
 
 /// @return error when it is none.
 Result<dom::object> parse_object(dom::parser& parser, std::string_view json);

@@ -3,7 +3,6 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
 
 #include "base/text.h"
 #include "codec/kubernetes/kube_fields.h"
@@ -15,11 +14,6 @@ namespace {
 using namespace kube_fields;
 
 constexpr std::string_view kOwnAnnotations = "stint/";
-/// What a pod may ask for and be placed by; anything else is not understood.
-constexpr std::array<std::string_view, 3> kKnownResources = {"cpu", "memory", "nvidia.com/gpu"};
-/// Volumes that any node has; the others may be in one place alone.
-constexpr std::array<std::string_view, 8> kVolumesAnywhere = {"emptyDir",    "configMap", "secret", "projected",
-                                                              "downwardAPI", "hostPath",  "nfs",    "image"};
 
 KubePlacingNode placing_node(const dom::object& root, KubernetesMeta meta) {
   KubePlacingNode out;
@@ -30,19 +24,12 @@ KubePlacingNode placing_node(const dom::object& root, KubernetesMeta meta) {
       out.taints.push_back({kube_text(taint, "key"), kube_text(taint, "value"), kube_text(taint, "effect")});
     });
   });
-  out.whole_gpus = out.node.capacity.contains("nvidia.com/gpu") && gpus_of(out.node).sharing.empty();
-  return out;
-}
-
-KubeNodeTerm term_of(const dom::object& term) {
-  KubeNodeTerm out;
-  const auto add = [&](std::string_view list, bool of_name) {
-    each_of(term, list, [&](const dom::object& rule) {
-      out.push_back({kube_text(rule, "key"), kube_text(rule, "operator"), kube_texts(rule, "values"), of_name});
-    });
-  };
-  add("matchExpressions", false);
-  add("matchFields", true);
+  const KubernetesGpus gpus = gpus_of(out.node);
+  const auto whole = out.node.capacity.find("nvidia.com/gpu");
+  out.whole_gpus = whole != out.node.capacity.end() && gpus.sharing.empty();
+  out.mig_devices = gpus.sharing == "MIG" && gpus.mig_replicas.empty() &&
+                    (whole == out.node.capacity.end() || whole->second == 0) &&
+                    std::ranges::none_of(out.node.capacity, [](const auto& one) { return one.first.ends_with(".shared"); });
   return out;
 }
 
@@ -50,33 +37,9 @@ void read_affinity(const dom::object& affinity, KubePlacingPod& out) {
   with_object(affinity, "nodeAffinity", [&](const dom::object& node) {
     with_object(node, "requiredDuringSchedulingIgnoredDuringExecution", [&](const dom::object& required) {
       out.has_terms = true;
-      each_of(required, "nodeSelectorTerms", [&](const dom::object& term) { out.terms.push_back(term_of(term)); });
+      each_of(required, "nodeSelectorTerms", [&](const dom::object& term) { out.terms.push_back(read_node_term(term)); });
     });
   });
-  for (const std::string_view kind : {"podAffinity", "podAntiAffinity"})
-    with_object(affinity, kind, [&](const dom::object& of_pods) {
-      bool required = false;
-      each_of(of_pods, "requiredDuringSchedulingIgnoredDuringExecution", [&](const dom::object&) { required = true; });
-      if (required) out.not_understood.push_back(fmt::format("affinity.{}", kind));
-    });
-}
-
-void read_volumes(const dom::object& spec, KubePlacingPod& out) {
-  each_of(spec, "volumes", [&](const dom::object& volume) {
-    for (const auto& [key, value] : volume) {
-      if (key == "name" || std::ranges::find(kVolumesAnywhere, key) != kVolumesAnywhere.end()) continue;
-      out.not_understood.push_back(fmt::format("volumes.{}", excerpt(key)));
-    }
-  });
-}
-
-void read_containers(const dom::object& spec, KubePlacingPod& out) {
-  bool ports = false;
-  for (const std::string_view list : {"containers", "initContainers"})
-    each_of(spec, list, [&](const dom::object& container) {
-      each_of(container, "ports", [&](const dom::object& port) { ports |= kube_integer(port, "hostPort").value_or(0) != 0; });
-    });
-  if (ports) out.not_understood.emplace_back("containers.ports.hostPort");
 }
 
 void read_amounts(const dom::object& spec, KubePlacingPod& out) {
@@ -85,9 +48,6 @@ void read_amounts(const dom::object& spec, KubePlacingPod& out) {
     out.requests.insert_or_assign(name, amount);
   for (const auto& [name, amount] : kube_resources(spec, "overhead"))
     out.requests[name] += amount;
-  for (const auto& [name, amount] : out.requests)
-    if (amount > 0 && std::ranges::find(kKnownResources, name) == kKnownResources.end())
-      out.not_understood.push_back(fmt::format("resources.{}", excerpt(name)));
 }
 
 void read_spec(const dom::object& spec, KubePlacingPod& out) {
@@ -103,14 +63,8 @@ void read_spec(const dom::object& spec, KubePlacingPod& out) {
     out.tolerations.push_back({kube_text(one, "key"), kube_text(one, "value"), kube_text(one, "effect"), how == "Exists"});
   });
   read_amounts(spec, out);
-  read_containers(spec, out);
   with_object(spec, "affinity", [&](const dom::object& affinity) { read_affinity(affinity, out); });
-  read_volumes(spec, out);
-  bool spreads = false;
-  each_of(spec, "topologySpreadConstraints",
-          [&](const dom::object& one) { spreads |= kube_text(one, "whenUnsatisfiable") != "ScheduleAnyway"; });
-  if (spreads) out.not_understood.emplace_back("topologySpreadConstraints");
-  if (!out.pod.claims.empty()) out.not_understood.emplace_back("resourceClaims");
+  out.around = read_neighbours(spec, out.pod.meta, out.not_understood);
   for (const std::string_view field : {"workloadRef", "schedulingGroup"})
     if (has_field(spec, field)) out.not_understood.emplace_back(field);
 }
@@ -159,23 +113,6 @@ KubePodGroup pod_group(const dom::object& root, KubernetesMeta meta) {
   return out;
 }
 
-bool matches(const KubeLabelRule& rule, const KubernetesNode& node) {
-  const auto& labels = node.meta.labels;
-  const auto tag = std::ranges::find(labels, rule.key, &Tag::first);
-  const bool there = rule.of_name || tag != labels.end();
-  const std::string_view value = rule.of_name ? std::string_view(node.meta.name) : there ? std::string_view(tag->second) : "";
-  const bool listed = there && std::ranges::find(rule.values, value) != rule.values.end();
-  if (rule.of_name && rule.key != "metadata.name") return false;
-  if (rule.how == "In") return listed;
-  if (rule.how == "NotIn") return !listed;
-  if (rule.how == "Exists") return there;
-  if (rule.how == "DoesNotExist") return !there;
-  const auto has = parse_int(value);
-  const auto limit = rule.values.size() == 1 ? parse_int(rule.values.front()) : std::nullopt;
-  if (!has || !limit) return false;
-  return rule.how == "Gt" ? *has > *limit : rule.how == "Lt" && *has < *limit;
-}
-
 /// Says how the node is at the moment, not who may be there.
 bool is_passing(const KubeTaint& taint) {
   return taint.key.starts_with("node.kubernetes.io/") || taint.key.starts_with("node.cloudprovider.kubernetes.io/") ||
@@ -205,6 +142,12 @@ struct KubePlacingDecoder::Impl {
       called = fmt::format("{} {}{}{}", kind, meta.ns, meta.ns.empty() ? "" : "/", meta.name);
       if (kind == "Node") return KubePlacingObject(placing_node(root, std::move(meta)));
       if (kind == "PodGroup") return KubePlacingObject(pod_group(root, std::move(meta)));
+      if (kind == "PersistentVolumeClaim") return KubePlacingObject(read_volume_claim(root, std::move(meta)));
+      if (kind == "PersistentVolume") return KubePlacingObject(read_volume(root, std::move(meta)));
+      if (kind == "StorageClass") return KubePlacingObject(read_storage_class(root, std::move(meta)));
+      if (kind == "ResourceSlice") return KubePlacingObject(read_device_slice(root, std::move(meta)));
+      if (kind == "DeviceClass") return KubePlacingObject(read_device_class(root, std::move(meta)));
+      if (kind == "ResourceClaim") return KubePlacingObject(read_device_claim(root, std::move(meta)));
       return KubePlacingObject(placing_pod(root, std::move(meta)));
     } catch (const BadField& bad) {
       return invalid("{}: {}", excerpt(called, 120), bad.what);
@@ -243,21 +186,33 @@ std::string why_no_work(const KubePlacingNode& node) {
   return {};
 }
 
-std::string why_not_on(const KubePlacingPod& pod, const KubePlacingNode& node) {
+bool one_holds(const std::vector<KubeNodeTerm>& terms, const KubernetesNode& node) {
+  return std::ranges::any_of(terms, [&](const KubeNodeTerm& term) {
+    return !term.empty() &&
+           std::ranges::all_of(term, [&](const KubeLabelRule& rule) { return matches(rule, node.meta.labels, node.meta.name); });
+  });
+}
+
+std::string why_not_asked_for(const KubePlacingPod& pod, const KubePlacingNode& node) {
   for (const auto& [key, value] : pod.selector) {
     const auto& labels = node.node.meta.labels;
     if (std::ranges::find(labels, Tag(key, value)) == labels.end()) return fmt::format("nodeSelector {}={}", key, value);
   }
-  const auto holds = [&](const KubeNodeTerm& term) {
-    return !term.empty() && std::ranges::all_of(term, [&](const KubeLabelRule& rule) { return matches(rule, node.node); });
-  };
-  if (pod.has_terms && std::ranges::none_of(pod.terms, holds)) return "required node affinity";
+  return pod.has_terms && !one_holds(pod.terms, node.node) ? "required node affinity" : "";
+}
+
+std::string why_not_tolerated(const KubePlacingPod& pod, const KubePlacingNode& node, bool passing_too) {
   for (const KubeTaint& taint : node.taints) {
-    if (taint.effect == "PreferNoSchedule" || is_passing(taint)) continue;
+    if (taint.effect == "PreferNoSchedule" || (is_passing(taint) && !passing_too)) continue;
     if (std::ranges::none_of(pod.tolerations, [&](const KubeToleration& one) { return tolerates(one, taint); }))
       return fmt::format("taint {}{}{}", taint.key, taint.value.empty() ? "" : "=", taint.value);
   }
   return {};
+}
+
+std::string why_not_on(const KubePlacingPod& pod, const KubePlacingNode& node) {
+  std::string why = why_not_asked_for(pod, node);
+  return why.empty() ? why_not_tolerated(pod, node) : why;
 }
 
 }  // namespace stint

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "codec/kubernetes/kubernetes_devices.h"
+#include "codec/kubernetes/kubernetes_neighbours.h"
 #include "codec/kubernetes/kubernetes_object.h"
 
 namespace stint {
@@ -26,19 +28,13 @@ struct KubeToleration {
   std::string key, value, effect;  ///< "" of key and effect = any
   bool exists = false;             ///< whatever the value
 };
-/// One requirement of a node's label, or of its name.
-struct KubeLabelRule {
-  std::string key, how;  ///< "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"
-  std::vector<std::string> values;
-  bool of_name = false;
-};
-using KubeNodeTerm = std::vector<KubeLabelRule>;  ///< all of them; an empty one matches nothing
-
 struct KubePlacingNode {
   KubernetesNode node;
   std::vector<KubeTaint> taints;
   bool deleting = false;
-  bool whole_gpus = false;  ///< it has nvidia.com/gpu, and each of them is a GPU
+  bool whole_gpus = false;   ///< it has nvidia.com/gpu, and each of them is a GPU
+  bool mig_devices = false;  ///< it has nvidia.com/mig-…, each of them a device, and no whole GPUs
+  [[nodiscard]] bool is_machine() const { return whole_gpus || mig_devices; }
 };
 
 struct KubePlacingPod {
@@ -54,6 +50,7 @@ struct KubePlacingPod {
   std::vector<KubeToleration> tolerations;
   bool has_terms = false;  ///< required node affinity: one of `terms`
   std::vector<KubeNodeTerm> terms;
+  KubeNeighbours around;
   std::vector<std::string> not_understood;  ///< what it asks for beyond that, as fields of its specification
   std::string scheduled_message;            ///< of PodScheduled=False
   std::optional<int64_t> exit_code;         ///< once its containers have ended: the first that is not 0, else 0
@@ -71,7 +68,8 @@ struct KubePodGroup {
   int64_t min_member = 0;
 };
 
-using KubePlacingObject = std::variant<KubePlacingNode, KubePlacingPod, KubePodGroup>;
+using KubePlacingObject = std::variant<KubePlacingNode, KubePlacingPod, KubePodGroup, KubeVolumeClaim, KubeVolume,
+                                       KubeStorageClass, KubeDeviceSlice, KubeDeviceClass, KubeDeviceClaim>;
 
 /// One line of a watch.
 struct KubePlacingEvent {
@@ -86,7 +84,8 @@ class KubePlacingDecoder {
   KubePlacingDecoder(const KubePlacingDecoder&) = delete;
   KubePlacingDecoder& operator=(const KubePlacingDecoder&) = delete;
 
-  /// @param kind  "Node", "Pod" or "PodGroup". @return error naming the object and the field that cannot be understood.
+  /// @param kind  "Node", "Pod", "PodGroup", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "ResourceSlice", "DeviceClass" or
+  /// "ResourceClaim". @return error naming the object and the field that cannot be understood.
   Result<KubePlacingObject> decode(std::string_view json, std::string_view kind);
   Result<KubePlacingEvent> decode_event(std::string_view line, std::string_view kind);
 
@@ -99,5 +98,11 @@ class KubePlacingDecoder {
 std::string why_no_work(const KubePlacingNode& node);
 /// By selector, required node affinity and taints that stay; not by room. @return why not; "" = it may.
 std::string why_not_on(const KubePlacingPod& pod, const KubePlacingNode& node);
+/// The first two of those alone. @return as why_not_on().
+std::string why_not_asked_for(const KubePlacingPod& pod, const KubePlacingNode& node);
+/// The third. @param passing_too  and taints that say how the node is at the moment.
+std::string why_not_tolerated(const KubePlacingPod& pod, const KubePlacingNode& node, bool passing_too = false);
+/// One of the terms holds.
+bool one_holds(const std::vector<KubeNodeTerm>& terms, const KubernetesNode& node);
 
 }  // namespace stint

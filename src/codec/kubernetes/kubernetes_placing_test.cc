@@ -49,18 +49,80 @@ TEST(KubernetesPlacing, NamesWhatIsNotUnderstood) {
   const auto of = [](std::string_view spec) { return pod_with(spec).not_understood; };
   EXPECT_THAT(
       of(R"(,"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}})"),
-      ElementsAre("affinity.podAntiAffinity"));
-  EXPECT_THAT(of(R"(,"affinity":{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1}]}})"), IsEmpty());
-  EXPECT_THAT(of(R"(,"volumes":[{"name":"s","emptyDir":{}},{"name":"d","persistentVolumeClaim":{"claimName":"d"}}])"),
-              ElementsAre("volumes.persistentVolumeClaim"));
-  EXPECT_THAT(of(R"(,"topologySpreadConstraints":[{"whenUnsatisfiable":"ScheduleAnyway"}])"), IsEmpty());
-  EXPECT_THAT(of(R"(,"topologySpreadConstraints":[{"whenUnsatisfiable":"DoNotSchedule"}])"),
-              ElementsAre("topologySpreadConstraints"));
-  EXPECT_THAT(of(R"(,"resourceClaims":[{"name":"g","resourceClaimName":"g"}])"), ElementsAre("resourceClaims"));
-  EXPECT_THAT(
-      of(R"(,"initContainers":[{"name":"i","ports":[{"hostPort":80}],"resources":{"limits":{"nvidia.com/mig-1g.10gb":1}}}])"),
-      ElementsAre("resources.nvidia.com/mig-1g.10gb", "containers.ports.hostPort"));
+      IsEmpty());
+  EXPECT_THAT(of(R"(,"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone",)"
+                 R"("namespaceSelector":{"matchLabels":{"team":"a"}}}]}})"),
+              ElementsAre("affinity.podAffinity.namespaceSelector"));
+  EXPECT_THAT(of(R"(,"volumes":[{"name":"s","emptyDir":{}},{"name":"d","csi":{"driver":"d"}}])"), ElementsAre("volumes.csi"));
+  EXPECT_THAT(of(R"(,"workloadRef":{"name":"w"})"), ElementsAre("workloadRef"));
   EXPECT_TRUE(pod_with(R"(,"schedulingGates":[{"name":"g"}])").gated);
+}
+
+TEST(KubernetesPlacing, ReadsWhatAPodAsksOfOthers) {
+  const KubeNeighbours around =
+      pod_with(R"(,"affinity":{"podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1}],)"
+               R"("requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone","namespaceSelector":{},)"
+               R"("labelSelector":{"matchLabels":{"app":"db"}}}]},"podAntiAffinity":{)"
+               R"("requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"rack","labelSelector":{"matchExpressions":)"
+               R"([{"key":"app","operator":"NotIn","values":["db"]}]}}]}},)"
+               R"("topologySpreadConstraints":[{"whenUnsatisfiable":"ScheduleAnyway","topologyKey":"zone","maxSkew":1},)"
+               R"({"whenUnsatisfiable":"DoNotSchedule","topologyKey":"zone","maxSkew":2,"minDomains":3,"labelSelector":{}}],)"
+               R"("initContainers":[{"name":"i","ports":[{"hostPort":80,"protocol":"TCP"},{"containerPort":81}]}],)"
+               R"("volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"data"}},{"name":"e","ephemeral":{}}])")
+          .around;
+  ASSERT_EQ(around.near.size(), 1U);
+  EXPECT_TRUE(around.near[0].is_about({.kind = "Pod", .ns = "any", .labels = {{"app", "db"}}}));
+  ASSERT_EQ(around.apart.size(), 1U);
+  EXPECT_TRUE(around.apart[0].is_about({.kind = "Pod", .ns = "a"})) << "a label that is absent is in no list";
+  EXPECT_FALSE(around.apart[0].is_about({.kind = "Pod", .ns = "b"})) << "the pod's own namespace where none is given";
+  EXPECT_FALSE(around.apart[0].is_about({.kind = "Pod", .ns = "a", .labels = {{"app", "db"}}}));
+  ASSERT_EQ(around.spreads.size(), 1U) << "ScheduleAnyway is no must";
+  EXPECT_EQ(around.spreads[0].most_apart, 2);
+  EXPECT_EQ(around.spreads[0].least_domains, 3);
+  EXPECT_TRUE(around.spreads[0].selector.holds({})) << "an empty selector holds for all, an absent one for none";
+  EXPECT_FALSE(KubeSelector().holds({}));
+  ASSERT_EQ(around.ports.size(), 1U);
+  EXPECT_TRUE(around.ports[0].is_in_the_way_of({"10.0.0.1", "TCP", 80}));
+  EXPECT_FALSE(around.ports[0].is_in_the_way_of({"10.0.0.1", "UDP", 80}));
+  EXPECT_THAT(around.claims, ElementsAre("data", "x-e"));
+}
+
+TEST(KubernetesPlacing, ReadsVolumesAndWhereTheyMayBe) {
+  KubePlacingDecoder decoder;
+  const auto claim = decoder.decode(
+      R"({"metadata":{"name":"data","namespace":"a","annotations":{"volume.kubernetes.io/selected-node":"n1"}},)"
+      R"("spec":{"volumeName":"v","storageClassName":"fast","accessModes":["ReadWriteOnce"]},"status":{"phase":"Pending"}})",
+      "PersistentVolumeClaim");
+  ASSERT_TRUE(claim.ok());
+  EXPECT_EQ(std::get<KubeVolumeClaim>(*claim).volume, "") << "named, not bound";
+  EXPECT_EQ(std::get<KubeVolumeClaim>(*claim).chosen, "n1");
+  const auto volume =
+      decoder.decode(R"({"metadata":{"name":"v"},"spec":{"nodeAffinity":{"required":{"nodeSelectorTerms":[{"matchExpressions":[)"
+                     R"({"key":"zone","operator":"In","values":["a"]}]}]}}}})",
+                     "PersistentVolume");
+  ASSERT_TRUE(volume.ok());
+  EXPECT_TRUE(one_holds(std::get<KubeVolume>(*volume).terms, node_with(R"("zone":"a")").node));
+  EXPECT_FALSE(one_holds(std::get<KubeVolume>(*volume).terms, node_with(R"("zone":"b")").node));
+  const auto kind = decoder.decode(R"({"metadata":{"name":"fast"},"provisioner":"p","volumeBindingMode":"WaitForFirstConsumer",)"
+                                   R"("allowedTopologies":[{"matchLabelExpressions":[{"key":"zone","values":["b"]}]}]})",
+                                   "StorageClass");
+  ASSERT_TRUE(kind.ok());
+  EXPECT_TRUE(std::get<KubeStorageClass>(*kind).waits);
+  EXPECT_TRUE(one_holds(std::get<KubeStorageClass>(*kind).terms, node_with(R"("zone":"b")").node));
+}
+
+TEST(KubernetesPlacing, AMachineHasWholeGpusOrMigDevices) {
+  const auto node = [](std::string_view capacity, std::string_view labels) {
+    KubePlacingDecoder decoder;
+    return std::get<KubePlacingNode>(*decoder.decode(
+        fmt::format(R"({{"metadata":{{"name":"n","labels":{{{}}}}},"status":{{"capacity":{{{}}}}}}})", labels, capacity),
+        "Node"));
+  };
+  EXPECT_TRUE(node(R"("nvidia.com/gpu":"8")", "").whole_gpus);
+  EXPECT_TRUE(node(R"("nvidia.com/mig-1g.10gb":"7","nvidia.com/gpu":"0")", "").mig_devices);
+  EXPECT_FALSE(node(R"("nvidia.com/mig-1g.10gb":"14")", R"("nvidia.com/mig-1g.10gb.replicas":"2")").is_machine());
+  EXPECT_FALSE(node(R"("nvidia.com/mig-1g.10gb":"7","nvidia.com/gpu":"4")", "").is_machine());
+  EXPECT_FALSE(node(R"("nvidia.com/gpu":"16")", R"("nvidia.com/gpu.replicas":"2")").is_machine());
 }
 
 TEST(KubernetesPlacing, SelectorAndAffinitySayWhereAPodMayBe) {

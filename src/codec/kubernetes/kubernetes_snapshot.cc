@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <set>
 
 #include "base/counted.h"
 #include "base/text.h"
+#include "codec/kubernetes/kubernetes_owner.h"
 
 namespace stint {
 namespace {
 
-constexpr int kMostOwners = 16;        ///< from a pod upwards: a chain that is longer goes round
 constexpr size_t kMostNamedOnce = 10;  ///< in one note
 constexpr int64_t kMostDevicesOfNode = 1024;
 
@@ -37,29 +36,6 @@ constexpr std::array<KindOfOwner, 15> kKindsOfOwners = {{{"Notebook", WorkloadKi
 /// They run until somebody ends them: whoever runs one serves.
 constexpr std::array<std::string_view, 6> kServiceOwners = {"Deployment",      "ReplicaSet", "StatefulSet",
                                                             "LeaderWorkerSet", "Rollout",    "ReplicationController"};
-
-/// `vllm-7d4f9c6b5` with the pod's label pod-template-hash 7d4f9c6b5 is of Deployment `vllm`, as Kubernetes names them.
-std::optional<KubernetesReference> deployment_of(const KubernetesReference& set, const KubernetesMeta& pod) {
-  const std::string_view hash = pod.label("pod-template-hash");
-  const std::string_view name = set.name;
-  if (set.kind != "ReplicaSet" || hash.empty() || !name.ends_with(hash) || name.size() < hash.size() + 2 ||
-      name[name.size() - hash.size() - 1] != '-')
-    return std::nullopt;
-  return KubernetesReference{"Deployment", std::string(name.substr(0, name.size() - hash.size() - 1)), ""};
-}
-
-/// A CronJob names its Jobs `NAME-` and the minutes since 1970 for which they were due.
-std::optional<KubernetesReference> cron_job_of(const KubernetesReference& job, const KubernetesMeta& pod) {
-  constexpr size_t kDigits = 8;
-  const std::string_view name = job.name;
-  if (job.kind != "Job" || name.size() < kDigits + 2 || name[name.size() - kDigits - 1] != '-' || !pod.created)
-    return std::nullopt;
-  const auto minutes = parse_int(name.substr(name.size() - kDigits));
-  if (!minutes || name[name.size() - kDigits] == '-') return std::nullopt;
-  const int64_t apart = std::abs(pod.created->seconds() - *minutes * 60);
-  if (apart > 86'400) return std::nullopt;
-  return KubernetesReference{"CronJob", std::string(name.substr(0, name.size() - kDigits - 1)), ""};
-}
 
 WorkloadKind kind_of_pod(const KubernetesPod& pod, const KubernetesReference& owner) {
   const auto* const known = std::ranges::find(kKindsOfOwners, owner.kind, &KindOfOwner::owner);
@@ -191,27 +167,6 @@ void KubernetesSnapshot::give_node_doubts(Sink& sink) const {
   if (!fewer.empty()) sink.note(fmt::format("GPUs that exist but cannot be given out: {}", named_counts(fewer)));
 }
 
-KubernetesReference KubernetesSnapshot::top_owner(const KubernetesPod& pod) const {
-  if (!pod.meta.owner) {
-    std::string name = pod.meta.generate_name.empty() ? pod.meta.name : pod.meta.generate_name;
-    while (name.size() > 1 && name.back() == '-')
-      name.pop_back();
-    return {"Pod", std::move(name), pod.meta.uid};
-  }
-  KubernetesReference top = *pod.meta.owner;
-  for (int i = 0; i < kMostOwners; ++i) {
-    if (const auto next = state_.owned.find(top.uid); next != state_.owned.end())
-      top = next->second.owner;
-    else if (const auto deployment = deployment_of(top, pod.meta))
-      top = *deployment;
-    else if (const auto cron = cron_job_of(top, pod.meta))
-      top = *cron;
-    else
-      break;
-  }
-  return top;
-}
-
 Tenant KubernetesSnapshot::tenant_of_pod(const KubernetesPod& pod) const {
   const auto it = state_.namespace_labels.find(pod.meta.ns);
   static const std::vector<Tag> kNone;
@@ -284,7 +239,7 @@ bool KubernetesSnapshot::hold_claims(const KubernetesPod& pod, Run& run) {
 std::optional<Run> KubernetesSnapshot::run_of_pod(const KubernetesPod& pod) {
   const auto node = gpus_.find(pod.node);
   const KubernetesHold hold = hold_of(pod, node == gpus_.end() ? nullptr : &node->second);
-  const KubernetesReference owner = top_owner(pod);
+  const KubernetesReference owner = top_owner(state_, pod);
   Run run;
   run.id = key_of(pod.meta);
   run.name = owner.name;
@@ -328,7 +283,7 @@ void KubernetesSnapshot::give_pods(Sink& sink) {
 
 void KubernetesSnapshot::give_run(const KubernetesPod& pod, const Run& run, Sink& sink) const {
   sink.run(run);
-  RunOwner owner{.run_id = run.id, .restart = run.restart, .kind = top_owner(pod).kind, .labels = pod.meta.labels};
+  RunOwner owner{.run_id = run.id, .restart = run.restart, .kind = top_owner(state_, pod).kind, .labels = pod.meta.labels};
   std::ranges::sort(owner.labels);
   sink.run_owner(owner);
 }

@@ -39,7 +39,6 @@ class KubernetesSnapshot {
   void give_idle_machines(Sink& sink) const;
   void give_warnings(Sink& sink) const;
   void give_counts(Sink& sink) const;
-  [[nodiscard]] KubernetesReference top_owner(const KubernetesPod& pod) const;
   [[nodiscard]] Tenant tenant_of_pod(const KubernetesPod& pod) const;
   [[nodiscard]] std::optional<Run> run_of_pod(const KubernetesPod& pod);
   void read_times(const KubernetesPod& pod, Run& run) const;
