@@ -1,11 +1,15 @@
 // Any bytes are an answer of a cloud or its files, or an error; the first byte says of what.
 #include <cstdint>
 
+#include "base/check.h"
 #include "clouds/aws_credentials.h"
 #include "clouds/azure_answers.h"
 #include "clouds/azure_credentials.h"
+#include "clouds/azure_machines.h"
 #include "clouds/cloud_notice.h"
 #include "clouds/ec2_answers.h"
+#include "clouds/gce_answers.h"
+#include "clouds/gce_machine.h"
 #include "clouds/gcs_answers.h"
 #include "clouds/google_credentials.h"
 #include "clouds/metadata_address.h"
@@ -29,6 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case 'i': (void)stint::parse_ec2_instances(input); break;
     case 'h': (void)stint::parse_ec2_spot_prices(input); break;
     case 't': (void)stint::parse_ec2_spot_ends(input); break;
+    case 'O': (void)stint::parse_ec2_offerings(input); break;
     case 'n':
       (void)stint::parse_aws_instance_action(input);
       (void)stint::parse_aws_rebalance(input);
@@ -46,6 +51,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       (void)stint::parse_azure_listing(input);
       (void)stint::parse_azure_blocks(input);
       (void)stint::parse_azure_error(404, "", input);
+      break;
+    case 'f':
+      (void)stint::parse_gce_instances(input);
+      (void)stint::parse_gce_operation(input);
+      (void)stint::parse_gce_quotas(input);
+      (void)stint::parse_gce_sold(input);
+      (void)stint::parse_gce_error(503, input);
+      CHECK(stint::text_of_gce_label(stint::gce_label_of(input)) == input, "a label says what was written");
+      break;
+    case 'v':
+      (void)stint::parse_azure_vms(input);
+      (void)stint::parse_azure_vm(input);
+      (void)stint::parse_azure_operation(input);
+      (void)stint::parse_azure_usages(input);
+      (void)stint::parse_azure_api_error(409, input);
       break;
     case 'b':
       (void)stint::parse_bearer_token(input, "fuzz");

@@ -82,10 +82,17 @@ struct ListedMachine {
   ListedState state = ListedState::kComing;
 };
 
+/// A provider whose machines could not be listed to their end.
+struct UnreadProvider {
+  std::string provider;  ///< as its machines name it; empty = of all machines
+  std::string name;      ///< for people: "Google Cloud"
+  std::string why;
+};
+
 /// All there is that bears some owner's mark. It may be behind: what was made a moment ago may be missing.
 struct CapacityList {
   int64_t call = 0;
-  bool complete = true;  ///< false: it could not be read to its end, and says nothing of what is missing
+  std::vector<UnreadProvider> unread;  ///< of their machines it says nothing of what is missing
   std::vector<ListedMachine> machines;
 };
 

@@ -6,6 +6,7 @@
 //   - An intention is a row before its order is given. After a crash what was intended and is not known to have happened is *unsure*:
 //     it counts as if it were there, and is looked for by its name before it is asked for again, under the same name.
 //   - What bears our mark and is not in the book, and what bears a name twice, is ended (the sweep).
+//   - Of a provider that could not be read nothing is taken for gone.
 //   - A pool without stock is left alone for minutes, with all others of its type, zone and market, and the next tried in the same
 //     step. A quota is no stockout: longer, for all zones of the region, and it says so. A provider that throttles or does not know us is not asked at all for a while, whatever the pool.
 //   - A list that shows a machine is as good as the answer to its only order: nothing waits for an answer that was lost.
@@ -61,12 +62,13 @@ struct CapacityWish {
   std::string id;      ///< the same wish in the next step
   std::string client;  ///< on whose account
   int32_t machines = 0;
-  bool together = false;           ///< all or none of them, in one pool
-  std::vector<std::string> pools;  ///< that may serve it; empty = all
-  std::vector<std::string> names;  ///< exactly these, of pools that have names; `machines` is how many
-  std::vector<std::string> first;  ///< of a pool that has names: these before the others
-  std::optional<Rate> limit;       ///< no more for one machine
-  int32_t most = 1'000'000;        ///< of it at once, those that are ending or taken back included
+  bool together = false;             ///< all or none of them, in one pool
+  std::vector<std::string> pools;    ///< that may serve it; empty = all
+  std::vector<std::string> names;    ///< exactly these, of pools that have names; `machines` is how many
+  std::vector<std::string> first;    ///< of a pool that has names: these before the others
+  std::vector<std::string> without;  ///< of a pool that has names: none of these is begun
+  std::optional<Rate> limit;         ///< no more for one machine
+  int32_t most = 1'000'000;          ///< of it at once, those that are ending or taken back included
 };
 
 /// What the caller wants of a step.
@@ -244,6 +246,7 @@ class CapacityBook {
   void order_ends(CapacityStep& out);
   void sweep(const std::string& name, const std::string& id, CapacityStep& out);
   [[nodiscard]] bool is_old_news(const ListedMachine& listed, Instant as_of) const;
+  [[nodiscard]] bool is_unread(const MadeMachine& made, const CapacityList& list) const;
 
   [[nodiscard]] const CapacityPool* pool_of(std::string_view name) const;
   [[nodiscard]] std::string shut_key(const MadeMachine& machine, const std::string& name) const;

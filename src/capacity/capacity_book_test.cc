@@ -136,7 +136,7 @@ TEST(CapacityBook, AnAnswerThatItWasNotMadeEndsWhatAListHasShown) {
   ASSERT_TRUE(asked.list);
   CapacityHeard heard;
   heard.lists.push_back(
-      {.call = *asked.list, .complete = true, .machines = {{.id = "i-1", .name = "burst-1", .owner = "stint-test"}}});
+      {.call = *asked.list, .unread = {}, .machines = {{.id = "i-1", .name = "burst-1", .owner = "stint-test"}}});
   now = now + Duration::seconds(1);
   (void)book.step(now, {.wishes = {wish_for(1)}}, heard);
   EXPECT_EQ(book.machines().at("burst-1").state, MadeState::kComing);
@@ -249,7 +249,7 @@ TEST(CapacityBook, AMachineThatEndsBeforeItIsReadyIsNotWaitedForNorBoughtAgainAt
   CapacityHeard heard;
   heard.answers = {{.call = asked.creates.front().call, .name = "burst-1", .outcome = CapacityOutcome::kMade, .detail = {}}};
   heard.lists.push_back({.call = *asked.list,
-                         .complete = true,
+                         .unread = {},
                          .machines = {{.id = "i-1", .name = "burst-1", .owner = "stint-test", .state = ListedState::kGoing}}});
   now = now + Duration::seconds(2);
   const CapacityStep next = book.step(now, {.wishes = {wish_for(1)}}, heard);
@@ -526,7 +526,7 @@ TEST(CapacityBook, AListFromBeforeAMachineEndedDoesNotMakeItUnknown) {
   book.step(now, {.wishes = {}}, gone);
   ASSERT_FALSE(book.machines().contains("burst-1"));
   CapacityHeard old;
-  old.lists = {{.call = *made.list, .complete = true, .machines = machines}};
+  old.lists = {{.call = *made.list, .unread = {}, .machines = machines}};
   EXPECT_THAT(book.step(now, {.wishes = {}}, old).destroys, IsEmpty());
   EXPECT_EQ(book.counts().swept, 0);
   CapacityStep later;
@@ -537,7 +537,7 @@ TEST(CapacityBook, AListFromBeforeAMachineEndedDoesNotMakeItUnknown) {
   }
   ASSERT_TRUE(later.list);
   CapacityHeard fresh;
-  fresh.lists = {{.call = *later.list, .complete = true, .machines = machines}};
+  fresh.lists = {{.call = *later.list, .unread = {}, .machines = machines}};
   EXPECT_THAT(book.step(now, {.wishes = {}}, fresh).destroys, SizeIs(1)) << "it is still there";
 }
 
@@ -551,21 +551,42 @@ TEST(CapacityBook, AMachineThatIsThereTwiceIsThereOnceAfterOneSweep) {
   EXPECT_THAT(world.there(), ElementsAre("burst-1", "burst-2", "burst-3"));
 }
 
-TEST(CapacityBook, AnIncompleteListSaysNothingOfWhatIsMissing) {
-  CapacityRules rules = testing_rules({testing_pool("a", 10)});
-  CapacityBook book(rules);
-  MadeMachine ready{.pool = "a", .wish = "burst", .client = {}, .state = MadeState::kReady};
-  ready.was_ready = true;
-  book.adopt("burst-1", ready);
+CapacityPool pool_at(const std::string& name, const std::string& provider) {
+  CapacityPool pool = testing_pool(name, 10);
+  pool.machine.provider = provider;
+  return pool;
+}
+
+/// One ready machine of each of these pools, called `m-POOL`; and a pool that is no longer configured.
+/// @return names of those that are in the book after ten minutes of lists that show none and miss these.
+std::vector<std::string> left_after_lists_without(const std::vector<UnreadProvider>& unread) {
+  CapacityBook book(testing_rules({pool_at("aws", "aws"), pool_at("azure", "azure")}));
+  for (const std::string pool : {"aws", "azure", "former"}) {
+    MadeMachine ready{.pool = pool, .wish = "burst", .client = {}, .state = MadeState::kReady};
+    ready.was_ready = true;
+    book.adopt("m-" + pool, ready);
+  }
   Instant now = Instant::from_seconds(1'800'000'000);
   CapacityHeard heard;
-  for (int i = 0; i < 10; ++i) {
-    const CapacityStep step = book.step(now, {.wishes = {wish_for(1)}}, heard);
+  for (int minute = 0; minute < 10; ++minute) {
+    const CapacityStep step = book.step(now, {.wishes = {wish_for(0)}}, heard);
     heard = {};
-    if (step.list) heard.lists.push_back({.call = *step.list, .complete = false, .machines = {}});
+    if (step.list) heard.lists.push_back({.call = *step.list, .unread = unread, .machines = {}});
     now = now + Duration::minutes(1);
   }
-  EXPECT_EQ(book.machines().at("burst-1").state, MadeState::kReady);
+  std::vector<std::string> names;
+  for (const auto& [name, made] : book.machines())
+    if (made.state == MadeState::kReady) names.push_back(name);
+  return names;
+}
+
+TEST(CapacityBook, AListSaysNothingOfWhatIsMissingAtAProviderThatCouldNotBeRead) {
+  EXPECT_THAT(left_after_lists_without({}), IsEmpty());
+  EXPECT_THAT(left_after_lists_without({{.provider = "azure", .name = "Azure", .why = "no answer"}}),
+              ElementsAre("m-azure", "m-former"))
+      << "whose a machine of no pool is is not known";
+  EXPECT_THAT(left_after_lists_without({{.provider = "", .name = "program", .why = "it ended with 1"}}),
+              ElementsAre("m-aws", "m-azure", "m-former"));
 }
 
 TEST(CapacityBook, NamedMachinesAreSwitchedOneByOneAndWithoutAList) {
@@ -587,6 +608,19 @@ TEST(CapacityBook, NamedMachinesAreSwitchedOneByOneAndWithoutAList) {
   EXPECT_THAT(next.creates.front().names, ElementsAre("n2")) << "n0 is left alone, its pool is not";
   EXPECT_EQ(book.machines().at("n0").state, MadeState::kOff);
   EXPECT_EQ(book.machines().at("n1").state, MadeState::kReady);
+}
+
+TEST(CapacityBook, NamedMachinesThatAWishLeavesOutAreNotSwitchedOn) {
+  CapacityPool pool = testing_pool("rack", 4);
+  pool.names = {"n0", "n1", "n2"};
+  CapacityBook book(testing_rules({pool}));
+  CapacityWish wish = wish_for(2);
+  wish.without = {"n0", "n2"};
+  const CapacityStep none = book.step(Instant::from_seconds(1'800'000'000), {.wishes = {wish}}, {});
+  ASSERT_THAT(none.creates, SizeIs(1));
+  EXPECT_THAT(none.creates.front().names, ElementsAre("n1"));
+  ASSERT_THAT(none.shortages, SizeIs(1));
+  EXPECT_EQ(none.shortages.front().missing, 1);
 }
 
 TEST(CapacityBook, WhatDrainsMayBeKeptUntilItIsReleased) {

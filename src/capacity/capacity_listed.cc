@@ -18,12 +18,21 @@ void CapacityBook::take_list(const CapacityList& list, CapacityStep& out) {
     if (listed.state != ListedState::kGoing) seen.insert(listed.name);
     take_listed(listed, as_of, out);
   }
-  if (!list.complete) return;
   const std::set<std::string> asked_for = ordered(Pending::Kind::kCreate);
   for (auto at = machines_.begin(); at != machines_.end();) {
     const auto machine = at++;  // which may go
-    if (!seen.contains(machine->first)) take_missing(machine, as_of, asked_for.contains(machine->first), out);
+    if (!seen.contains(machine->first) && !is_unread(machine->second, list))
+      take_missing(machine, as_of, asked_for.contains(machine->first), out);
   }
+}
+
+/// Its provider could not be read, or is not known while one could not: that it is not listed says nothing.
+bool CapacityBook::is_unread(const MadeMachine& made, const CapacityList& list) const {
+  if (list.unread.empty()) return false;
+  const CapacityPool* pool = pool_of(made.pool);
+  return pool == nullptr || pool->machine.provider.empty() || std::ranges::any_of(list.unread, [&](const UnreadProvider& each) {
+           return each.provider.empty() || each.provider == pool->machine.provider;
+         });
 }
 
 void CapacityBook::take_listed(const ListedMachine& listed, Instant as_of, CapacityStep& out) {

@@ -82,7 +82,8 @@ std::string CapacityBook::obstacle(const CapacityPool& pool, const CapacityWish&
     return fmt::format("there are the {} machines it may have, those that go included", wish.most);
   if (tally.machines + count > rules_.most) return fmt::format("there are the {} machines there may be", rules_.most);
   if (const auto offer = offers_.find(pool.name); offer != offers_.end() && offer->second.quota_left.value_or(count) < count)
-    return fmt::format("quota: {} more may be had", *offer->second.quota_left);
+    return *offer->second.quota_left == 0 ? std::string("none may be had: the quota is used up, or the type is not sold there")
+                                          : fmt::format("quota: {} more may be had", *offer->second.quota_left);
   const Money more = scale(rate.per_hour(), count, 1);
   const auto too_dear = [&](Money now, const Rate& most, std::string_view whose) {
     return now + more > most.per_hour()
@@ -105,6 +106,7 @@ std::vector<std::string> CapacityBook::free_names(const CapacityPool& pool, cons
   std::ranges::stable_partition(names,
                                 [&](const std::string& name) { return std::ranges::find(wish.first, name) != wish.first.end(); });
   for (const std::string& name : names) {
+    if (std::ranges::find(wish.without, name) != wish.without.end()) continue;
     const auto known = machines_.find(name);
     const auto shut = shut_.find(fmt::format("{}/{}", pool.name, name));
     if ((known == machines_.end() || known->second.state == MadeState::kOff) &&

@@ -185,7 +185,7 @@ void SimulatedCloud::destroy(const DestroyOrder& order, Instant now) {
 
 void SimulatedCloud::list(int64_t call, Instant now) {
   pass_time(now);
-  CapacityList list{.call = call, .complete = true, .machines = {}};
+  CapacityList list{.call = call, .unread = {}, .machines = {}};
   for (const auto& [id, instance] : there_) {
     if (instance.made + options_.list_lag > now) continue;
     const bool is_ready = instance.ready && *instance.ready <= now;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "clouds/aws_sign.h"
 #include "clouds/digests.h"
 #include "clouds/metadata_address.h"
 #include "host/clock.h"
@@ -47,8 +48,11 @@ std::string canonical_resource(const AzureSignedRequest& request) {
 /// Asks for tokens of Microsoft Entra ID.
 class EntraPlaces {
  public:
-  explicit EntraPlaces(Environment environment)
-      : environment_(std::move(environment)),
+  /// @param resource  with a slash at its end. @param looked_at  first, for messages; "" = nothing.
+  EntraPlaces(std::string resource, Environment environment, std::string looked_at = "")
+      : resource_(std::move(resource)),
+        looked_at_(std::move(looked_at)),
+        environment_(std::move(environment)),
         metadata_({.http = metadata_http_options(), .tries = 3}),
         tokens_({.http = token_http_options(), .tries = 5}) {}
 
@@ -76,7 +80,7 @@ class EntraPlaces {
       authority.pop_back();
     if (!is_safe_for_secrets(authority)) return invalid("AZURE_AUTHORITY_HOST '{}': give an https address", excerpt(authority));
     fields.emplace_back("grant_type", "client_credentials");
-    fields.emplace_back("scope", std::string(kStorageScope) + ".default");
+    fields.emplace_back("scope", resource_ + ".default");
     return ask_for_token(tokens_, form_call(authority + "/" + escape_url(tenant) + "/oauth2/v2.0/token", fields), what);
   }
 
@@ -84,14 +88,16 @@ class EntraPlaces {
     if (environment_("STINT_METADATA_ADDRESS").empty() && detect_cloud() != CloudProvider::kAzure)
       return make_error(
           ErrorCode::kNotFound,
-          "no Azure credentials: looked at AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, "
-          "AZURE_CLIENT_SECRET and AZURE_FEDERATED_TOKEN_FILE, and this is no machine of Azure: set one of them");
+          "no Azure credentials: looked at {}AZURE_CLIENT_SECRET and AZURE_FEDERATED_TOKEN_FILE (each with AZURE_TENANT_ID and "
+          "AZURE_CLIENT_ID), and this is no machine of Azure: set one of them",
+          looked_at_);
     TRY_ASSIGN(const std::string address, metadata_address(CloudProvider::kAzure, environment_));
-    std::string url = address + "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=" + escape_url(kStorageScope);
+    std::string url = address + "/metadata/identity/oauth2/token?api-version=2018-02-01&resource=" + escape_url(resource_);
     if (!client.empty()) url += "&client_id=" + escape_url(client);
     return ask_for_token(metadata_, {.url = url, .headers = {{"Metadata", "true"}}}, "the machine's managed identity");
   }
 
+  std::string resource_, looked_at_;
   Environment environment_;
   CloudHttp metadata_, tokens_;
 };
@@ -122,6 +128,27 @@ Status take_connection_string(const std::string& account, const std::string& tex
 }
 
 }  // namespace
+
+std::string azure_read_signature(const std::string& account, const std::string& path, Instant until, bool without_tls,
+                                 std::string_view key) {
+  constexpr std::string_view kVersion = "2021-12-02", kBlob = "b", kRead = "r";
+  const std::string end = format_utc(Instant::from_seconds(until.seconds()));
+  const std::string protocol = without_tls ? "https,http" : "https";
+  // Empty lines: start, identifier, addresses; behind the kind snapshot, encryption scope and five headers of the answer.
+  const std::string text =
+      fmt::format("{}\n\n{}\n/blob/{}{}\n\n\n{}\n{}\n{}\n\n\n\n\n\n\n", kRead, end, account, path, protocol, kVersion, kBlob);
+  return canonical_query({{"sv", std::string(kVersion)},
+                          {"se", end},
+                          {"sr", std::string(kBlob)},
+                          {"sp", std::string(kRead)},
+                          {"spr", protocol},
+                          {"sig", to_base64(hmac_sha256(key, text))}});
+}
+
+std::unique_ptr<TokenKeeper> azure_tokens(std::string_view resource, const Environment& environment) {
+  const auto places = std::make_shared<EntraPlaces>(std::string(resource), environment);
+  return std::make_unique<TokenKeeper>([places] { return places->get(); }, now);
+}
 
 Result<std::map<std::string, std::string>> parse_azure_connection_string(std::string_view text) {
   std::map<std::string, std::string> fields;
@@ -163,7 +190,8 @@ Result<AzureStorageAccess> azure_storage_access(const std::string& account, cons
   } else if (access.sas = environment("AZURE_STORAGE_SAS_TOKEN"); !access.sas.empty()) {
     access.source = "AZURE_STORAGE_SAS_TOKEN";
   } else {
-    const auto places = std::make_shared<EntraPlaces>(environment);
+    const auto places = std::make_shared<EntraPlaces>(
+        std::string(kStorageScope), environment, "AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN, ");
     access.tokens = std::make_unique<TokenKeeper>([places] { return places->get(); }, now);
   }
   if (access.sas.starts_with('?')) access.sas.erase(0, 1);

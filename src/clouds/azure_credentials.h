@@ -1,4 +1,4 @@
-// Who one is to Azure's Blob storage: an account's key, a shared access signature, or a token of Microsoft Entra ID.
+// Who one is to Azure, and to its Blob storage: an account's key, a shared access signature, or a token of Microsoft Entra ID.
 //
 // In the order of Azure's own tools: AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN; then, as DefaultAzureCredential:
 // client credentials (AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET), workload identity (AZURE_FEDERATED_TOKEN_FILE), the machine's
@@ -17,6 +17,12 @@
 
 namespace stint {
 
+/// Azure Resource Manager: machines, networks, quotas.
+inline constexpr std::string_view kAzureManagement = "https://management.azure.com/";
+/// Tokens of Microsoft Entra ID for that resource: client credentials, workload identity, the machine's managed identity. For any
+/// number of threads.
+std::unique_ptr<TokenKeeper> azure_tokens(std::string_view resource, const Environment& environment);
+
 /// `AccountName=a;AccountKey=k;BlobEndpoint=…`: fields by their names. @return kInvalidInput, never repeating a secret.
 Result<std::map<std::string, std::string>> parse_azure_connection_string(std::string_view text);
 
@@ -30,6 +36,13 @@ struct AzureSignedRequest {
 };
 /// The value of `Authorization`. @param key  bytes.
 std::string azure_shared_key(const AzureSignedRequest& request, std::string_view key);
+
+/// What lets whoever has it read one blob until then: a shared access signature of the service, by the account's key.
+/// Source: "Create a service SAS", version 2020-12-06 and later.
+/// @param path  `/container/key`, not escaped. @param without_tls  plain HTTP, too. @param key  bytes.
+/// @return a query, without `?`.
+std::string azure_read_signature(const std::string& account, const std::string& path, Instant until, bool without_tls,
+                                 std::string_view key);
 
 struct AzureStorageAccess {
   std::string account_key;              ///< bytes; "" = not by key

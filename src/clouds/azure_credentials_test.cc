@@ -33,6 +33,16 @@ TEST(AzureCredentials, SharedKeySignsTheRequestAsAzureWritesItDown) {
   EXPECT_EQ(azure_shared_key(request, "key"), "SharedKey acc:" + to_base64(hmac_sha256("key", written)));
 }
 
+/// The signature was computed apart, by Python's hmac, of the sixteen lines that "Create a service SAS" names.
+TEST(AzureCredentials, AnAddressToReadABlobBy) {
+  EXPECT_EQ(
+      azure_read_signature("acct", "/box/a b", Instant::from_seconds(1'800'003'600), false, "account key"),
+      "se=2027-01-15T09%3A00%3A00Z&sig=LBfa01zF9r%2FQRvJFP3wBkMlq6dbtHb5hnrq%2BZ9IUiR8%3D&sp=r&spr=https&sr=b&sv=2021-12-02");
+  EXPECT_NE(azure_read_signature("acct", "/box/a b", Instant::from_seconds(1'800'003'600), true, "account key")
+                .find("spr=https%2Chttp"),
+            std::string::npos);
+}
+
 TEST(AzureCredentials, ConnectionStrings) {
   const auto access = azure_storage_access(
       "acc",

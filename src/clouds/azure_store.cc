@@ -51,6 +51,19 @@ class AzureStore final : public ObjectStore {
     return std::move(response.body);
   }
 
+  Result<std::string> link(const std::string& key, Duration lasts) override {
+    if (access_.account_key.empty())
+      return make_error(
+          ErrorCode::kUnavailable,
+          "{}: addresses that others may read by are signed with the account's key, and the credentials come from {}: set "
+          "AZURE_STORAGE_KEY",
+          name(), access_.source);
+    const std::string path = container_path_ + "/" + escape_path(key);
+    return fmt::format("{}{}?{}", origin_, path,
+                       azure_read_signature(url_.account, "/" + url_.bucket + "/" + key, http_.now() + lasts,
+                                            origin_.starts_with("http://"), access_.account_key));
+  }
+
   Result<ObjectInfo> head(const std::string& key) override {
     TRY_ASSIGN(const HttpResponse response, send({.method = "HEAD", .key = key}));
     ObjectInfo info{.key = key};

@@ -104,6 +104,22 @@ Result<Ec2SpotPrices> parse_ec2_spot_prices(std::string_view text) {
   return page;
 }
 
+Result<Ec2Offerings> parse_ec2_offerings(std::string_view text) {
+  TRY_ASSIGN(const XmlElement xml, ec2_document(text, "DescribeInstanceTypeOfferingsResponse"));
+  // Without the list nothing is known: it does not say that nothing is sold.
+  if (xml.find("instanceTypeOfferingSet") == nullptr) return invalid("EC2 answers which types are sold without the list");
+  Ec2Offerings page;
+  for (const XmlElement* item : items_of(xml, "instanceTypeOfferingSet")) {
+    if (item->text_of("locationType") != "availability-zone") continue;
+    Ec2Offering offering{.instance_type = item->text_of("instanceType"), .zone = item->text_of("location")};
+    if (offering.instance_type.empty() || offering.zone.empty())
+      return invalid("EC2 tells of a type that is sold without type or zone");
+    page.offerings.push_back(std::move(offering));
+  }
+  page.next = xml.text_of("nextToken");
+  return page;
+}
+
 Result<Ec2SpotEnds> parse_ec2_spot_ends(std::string_view text) {
   TRY_ASSIGN(const XmlElement xml, ec2_document(text, "DescribeSpotInstanceRequestsResponse"));
   Ec2SpotEnds page;

@@ -49,6 +49,17 @@ struct Ec2SpotPrices {
 /// DescribeSpotPriceHistory; of Linux alone.
 Result<Ec2SpotPrices> parse_ec2_spot_prices(std::string_view xml);
 
+/// Where a type of machine is sold at all, whether there is capacity or not.
+struct Ec2Offering {
+  std::string instance_type, zone;
+};
+struct Ec2Offerings {
+  std::vector<Ec2Offering> offerings;
+  std::string next;
+};
+/// DescribeInstanceTypeOfferings by availability zone.
+Result<Ec2Offerings> parse_ec2_offerings(std::string_view xml);
+
 /// A spot machine that EC2 is about to take back.
 struct Ec2SpotEnd {
   std::string instance;  ///< `i-…`

@@ -55,6 +55,27 @@ TEST(Ec2Answers, WhatWasLaunched) {
   EXPECT_FALSE(parse_ec2_launched("<RunInstancesResponse><instancesSet/></RunInstancesResponse>").ok());
 }
 
+TEST(Ec2Answers, ZonesInWhichATypeIsSold) {
+  const auto page = parse_ec2_offerings(
+      "<DescribeInstanceTypeOfferingsResponse><instanceTypeOfferingSet>"
+      "<item><instanceType>p5.48xlarge</instanceType><locationType>availability-zone</locationType><location>us-east-1b</"
+      "location></item>"
+      "<item><instanceType>p5.48xlarge</instanceType><locationType>region</locationType><location>us-east-1</location></item>"
+      "</instanceTypeOfferingSet><nextToken>t</nextToken></DescribeInstanceTypeOfferingsResponse>");
+  ASSERT_TRUE(page.ok()) << page.error().message;
+  ASSERT_EQ(page->offerings.size(), 1U);
+  EXPECT_EQ(page->offerings[0].zone, "us-east-1b");
+  EXPECT_EQ(page->next, "t");
+  EXPECT_TRUE(parse_ec2_offerings(
+                  "<DescribeInstanceTypeOfferingsResponse><instanceTypeOfferingSet/></DescribeInstanceTypeOfferingsResponse>")
+                  .ok());
+  EXPECT_FALSE(parse_ec2_offerings("<DescribeInstanceTypeOfferingsResponse/>").ok()) << "it does not say that nothing is sold";
+  EXPECT_FALSE(
+      parse_ec2_offerings("<DescribeInstanceTypeOfferingsResponse><instanceTypeOfferingSet><item><locationType>availability-zone"
+                          "</locationType></item></instanceTypeOfferingSet></DescribeInstanceTypeOfferingsResponse>")
+          .ok());
+}
+
 TEST(Ec2Answers, SpotPricesOfLinux) {
   const auto page = parse_ec2_spot_prices(
       "<DescribeSpotPriceHistoryResponse><spotPriceHistorySet>"

@@ -80,7 +80,7 @@ Ec2Client::Ec2Client(AwsCredentialChain& credentials, Ec2ClientOptions options)
       options_(std::move(options)),
       http_({.http = ec2_http_options(options_.environment), .tries = options_.tries, .sleep = options_.sleep}) {}
 
-Result<std::string> Ec2Client::send(std::vector<HttpField> form, Ec2Failure& failure) {
+Result<std::string> Ec2Client::send(std::vector<HttpField> form, OrderFailure& failure) {
   const std::string action = form.front().second;
   const std::string body = form_text(form);
   const std::string body_sha256 = sha256_hex(body);
@@ -133,7 +133,7 @@ Result<std::string> Ec2Client::send(std::vector<HttpField> form, Ec2Failure& fai
 
 Ec2Made Ec2Client::launch(const Ec2Launch& launch) {
   Ec2Made made;
-  Ec2Failure failure;
+  OrderFailure failure;
   const auto xml = send(ec2_launch_form(launch), failure);
   if (!xml.ok()) {
     made.failure = std::move(failure);
@@ -153,7 +153,7 @@ Status Ec2Client::each_page(const std::vector<HttpField>& form,
   for (size_t page = 0; page < kMostPages; ++page) {
     std::vector<HttpField> fields = form;
     if (!next.empty()) fields.emplace_back("NextToken", next);
-    Ec2Failure failure;
+    OrderFailure failure;
     TRY_ASSIGN(const std::string xml, send(std::move(fields), failure));
     TRY_ASSIGN(std::string following, take(xml));
     if (following.empty()) return {};
@@ -176,12 +176,12 @@ Result<std::vector<Ec2Instance>> Ec2Client::find(const std::vector<Ec2Filter>& f
   return all;
 }
 
-std::optional<Ec2Failure> Ec2Client::terminate(const std::vector<std::string>& ids) {
+std::optional<OrderFailure> Ec2Client::terminate(const std::vector<std::string>& ids) {
   std::vector<HttpField> form = form_of("TerminateInstances");
   int number = 0;
   for (const std::string& id : ids)
     form.emplace_back(fmt::format("InstanceId.{}", ++number), id);
-  Ec2Failure failure;
+  OrderFailure failure;
   if (!send(std::move(form), failure).ok()) return failure;
   return std::nullopt;
 }
@@ -204,6 +204,19 @@ Result<std::vector<Ec2SpotPrice>> Ec2Client::spot_prices(const std::vector<std::
   for (auto& [key, price] : latest)
     prices.push_back(std::move(price));
   return prices;
+}
+
+Result<std::vector<Ec2Offering>> Ec2Client::offerings(const std::vector<std::string>& types) {
+  std::vector<HttpField> form = form_of("DescribeInstanceTypeOfferings");
+  form.emplace_back("LocationType", "availability-zone");
+  add_filters(form, {{.name = "instance-type", .values = types}});
+  std::vector<Ec2Offering> all;
+  TRY(each_page(form, [&](const std::string& xml) -> Result<std::string> {
+    TRY_ASSIGN(Ec2Offerings page, parse_ec2_offerings(xml));
+    std::move(page.offerings.begin(), page.offerings.end(), std::back_inserter(all));
+    return std::move(page.next);
+  }));
+  return all;
 }
 
 Result<std::vector<Ec2SpotEnd>> Ec2Client::spot_ends() {

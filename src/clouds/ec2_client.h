@@ -14,21 +14,15 @@
 #include "clouds/cloud_http.h"
 #include "clouds/ec2_answers.h"
 #include "clouds/ec2_launch.h"
+#include "clouds/order_failure.h"
 
 namespace stint {
 
 inline constexpr std::string_view kEc2Version = "2016-11-15";
 
-/// Why something was not done, or is not known to have been.
-struct Ec2Failure {
-  CloudFailure failure = CloudFailure::kNetwork;
-  bool may_be_done = false;  ///< one of the tries was left without an answer that says otherwise
-  std::string text;          ///< what, the class, the provider's words, the remedy
-};
-
 struct Ec2Made {
   std::vector<Ec2Instance> instances;  ///< one, where nothing failed
-  std::optional<Ec2Failure> failure;
+  std::optional<OrderFailure> failure;
 };
 
 /// Values of one tag, of which any will do; tags of a list must all fit.
@@ -58,9 +52,11 @@ class Ec2Client {
   /// All pages. @return error when one of them cannot be had: half a list would say that machines are gone.
   Result<std::vector<Ec2Instance>> find(const std::vector<Ec2Filter>& filters);
   /// At most 1,000. EC2 ends all or, where one is not there, none: kNotFound.
-  std::optional<Ec2Failure> terminate(const std::vector<std::string>& ids);
+  std::optional<OrderFailure> terminate(const std::vector<std::string>& ids);
   /// Each type's in each zone, as of now; the latest where several are told.
   Result<std::vector<Ec2SpotPrice>> spot_prices(const std::vector<std::string>& types);
+  /// In which zones of the region each of these types is sold. One that is sold nowhere is not told.
+  Result<std::vector<Ec2Offering>> offerings(const std::vector<std::string>& types);
   /// Of all spot machines of the account in the region.
   Result<std::vector<Ec2SpotEnd>> spot_ends();
   [[nodiscard]] const std::string& region() const { return options_.region; }
@@ -70,7 +66,7 @@ class Ec2Client {
  private:
   Result<std::string> endpoint();
   /// @param failure  set with an error.
-  Result<std::string> send(std::vector<HttpField> form, Ec2Failure& failure);
+  Result<std::string> send(std::vector<HttpField> form, OrderFailure& failure);
   /// One action in pages. @param take  reads one, and returns what asks for the next.
   Status each_page(const std::vector<HttpField>& form, const std::function<Result<std::string>(const std::string& xml)>& take);
 

@@ -1,23 +1,17 @@
-// One machine as EC2 is asked for it: the form of RunInstances, and what the machine does first by itself. Pure.
+// One machine as EC2 is asked for it: the form of RunInstances. Pure.
 //
 // The same launch gives the same form: EC2 makes one machine for a token, and refuses another form with it.
-// Source: Amazon EC2 API Reference, RunInstances; cloud-init documentation, "User-data formats".
+// Source: Amazon EC2 API Reference, RunInstances.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/result.h"
-#include "base/time.h"
 #include "host/http_client.h"
 
 namespace stint {
-
-/// EC2's limit of user data before base64.
-inline constexpr size_t kMostUserData = 16'384;
 
 struct Ec2Launch {
   std::string token;            ///< at most 64 characters; one machine is made for it, however often it is told
@@ -36,17 +30,6 @@ struct Ec2Launch {
 
 /// Fields in EC2's order of lists (`Name.1`, …), with action and version.
 std::vector<HttpField> ec2_launch_form(const Ec2Launch& launch);
-
-/// What a machine is told at its first start: its name, its own end, and its user's part.
-struct Ec2FirstStart {
-  std::string machine;               ///< put into /var/lib/stint/machine
-  std::optional<Duration> lifetime;  ///< it shuts itself down then, restarts included, whether its owner is there or not
-  std::string user_part;             ///< a script, or cloud-init's configuration (`#cloud-config`)
-};
-/// @return kInvalidInput when it is larger than EC2 takes.
-Result<std::string> ec2_user_data(const Ec2FirstStart& first);
-/// The script alone.
-std::string ec2_first_script(const Ec2FirstStart& first);
 
 /// 64 hexadecimal digits: of a name that bears an owner's mark.
 std::string ec2_token(std::string_view owner, std::string_view machine);

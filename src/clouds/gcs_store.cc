@@ -50,6 +50,14 @@ class GcsStore final : public ObjectStore {
     return std::move(response.body);
   }
 
+  Result<std::string> link(const std::string& key, Duration lasts) override {
+    TRY_ASSIGN(const GoogleKeyFile signer, google_signing_key(options_.environment));
+    const std::string path = "/" + url_.bucket + "/" + escape_path(key);
+    TRY_ASSIGN(const std::string query,
+               google_read_signature(signer, base_.substr(base_.find("//") + 2), path, http_.now(), lasts));
+    return fmt::format("{}{}?{}", base_, path, query);
+  }
+
   Result<ObjectInfo> head(const std::string& key) override {
     TRY_ASSIGN(const HttpResponse response, send({.path = object_path(key), .what = key}));
     TRY_ASSIGN(GcsObject object, parse_gcs_object(response.body));

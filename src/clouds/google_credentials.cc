@@ -4,12 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "clouds/aws_sign.h"
 #include "clouds/digests.h"
 #include "clouds/json_member.h"
 #include "clouds/metadata_address.h"
 #include "host/clock.h"
 #include "host/file.h"
 #include "host/jwt.h"
+#include "host/secret.h"
 
 namespace stint {
 namespace {
@@ -115,6 +117,39 @@ Result<std::string> google_assertion(const GoogleKeyFile& key, const std::string
   const std::string message = part(header) + "." + part(claims);
   TRY_ASSIGN(const std::string signature, sign_rs256(key.private_key, message));
   return message + "." + to_base64url(signature);
+}
+
+Result<GoogleKeyFile> google_signing_key(const Environment& environment) {
+  const std::string path = environment("GOOGLE_APPLICATION_CREDENTIALS");
+  const auto cannot = [](std::string_view what) {
+    return make_error(
+        ErrorCode::kUnavailable,
+        "addresses that others may read by are signed with a service account's key, and {}: let GOOGLE_APPLICATION_CREDENTIALS "
+        "name such a file",
+        what);
+  };
+  if (path.empty()) return cannot("none is named");
+  TRY_ASSIGN(const std::string text, read_all(path));
+  TRY_ASSIGN(GoogleKeyFile key, parse_google_key_file(text, path));
+  if (key.kind != GoogleKeyFile::Kind::kServiceAccount) return cannot(path + " is a user's");
+  return key;
+}
+
+Result<std::string> google_read_signature(const GoogleKeyFile& key, const std::string& host, const std::string& path, Instant at,
+                                          Duration lasts) {
+  constexpr std::string_view kAlgorithm = "GOOG4-RSA-SHA256";
+  std::string time = format_utc(Instant::from_seconds(at.seconds()));
+  std::erase_if(time, [](char c) { return c == '-' || c == ':'; });
+  const std::string scope = time.substr(0, 8) + "/auto/storage/goog4_request";
+  const std::string query = canonical_query({{"X-Goog-Algorithm", std::string(kAlgorithm)},
+                                             {"X-Goog-Credential", key.email + "/" + scope},
+                                             {"X-Goog-Date", time},
+                                             {"X-Goog-Expires", fmt::format("{}", lasts.whole_seconds())},
+                                             {"X-Goog-SignedHeaders", "host"}});
+  const std::string request = fmt::format("GET\n{}\n{}\nhost:{}\n\nhost\nUNSIGNED-PAYLOAD", path, query, host);
+  TRY_ASSIGN(const std::string signature,
+             sign_rs256(key.private_key, fmt::format("{}\n{}\n{}\n{}", kAlgorithm, time, scope, sha256_hex(request))));
+  return fmt::format("{}&X-Goog-Signature={}", query, to_hex(signature));
 }
 
 std::unique_ptr<TokenKeeper> google_tokens(const GoogleCredentialOptions& given) {

@@ -25,6 +25,14 @@ Result<GoogleKeyFile> parse_google_key_file(std::string_view json, const std::st
 /// The signed assertion that a service account shows for a token of that scope.
 Result<std::string> google_assertion(const GoogleKeyFile& key, const std::string& scope, Instant now);
 
+/// The service account's key that GOOGLE_APPLICATION_CREDENTIALS names. @return kUnavailable: another kind of credentials, which signs nothing.
+Result<GoogleKeyFile> google_signing_key(const Environment& environment);
+
+/// What lets whoever has it read an object of Cloud Storage: a V4 signed address. Source: Cloud Storage, "Signatures", "Canonical requests".
+/// @param path  escaped, `/bucket/key`. @param lasts  seven days at most. @return a query, without `?`.
+Result<std::string> google_read_signature(const GoogleKeyFile& key, const std::string& host, const std::string& path, Instant at,
+                                          Duration lasts);
+
 struct GoogleCredentialOptions {
   Environment environment = process_environment();
   std::string scope = "https://www.googleapis.com/auth/devstorage.read_write";

@@ -1,5 +1,6 @@
 #include "clouds/google_credentials.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/bio.h>
 #include <openssl/evp.h>
@@ -14,6 +15,7 @@
 #include "clouds/testing_service.h"
 #include "host/jwt.h"
 #include "host/scratch_dir.h"
+#include "host/secret.h"
 
 namespace stint {
 namespace {
@@ -60,6 +62,32 @@ Environment variables(std::map<std::string, std::string> values) {
     const auto found = values.find(name);
     return found == values.end() ? std::string() : found->second;
   };
+}
+
+/// As Cloud Storage checks it: the request, its hash in what is signed, the signature in hexadecimal digits.
+TEST(GoogleCredentials, AnAddressToReadAnObjectBy) {
+  const auto key = parse_google_key_file(key_file("https://oauth2.googleapis.com/token"), "k.json");
+  ASSERT_TRUE(key.ok()) << key.error().message;
+  const auto query =
+      google_read_signature(*key, "storage.googleapis.com", "/bucket/a%20b", Instant::from_seconds(1'800'000'000), kHour);
+  ASSERT_TRUE(query.ok()) << query.error().message;
+  const std::string asked =
+      "X-Goog-Algorithm=GOOG4-RSA-SHA256&X-Goog-Credential=robot%40project.iam.gserviceaccount.com%2F20270115%2Fauto%2Fstorage%"
+      "2Fgoog4_request"
+      "&X-Goog-Date=20270115T080000Z&X-Goog-Expires=3600&X-Goog-SignedHeaders=host";
+  const std::string mark = "&X-Goog-Signature=";
+  ASSERT_TRUE(query->starts_with(asked + mark)) << *query;
+  const std::string digits = query->substr(asked.size() + mark.size());
+  std::string signature;
+  for (size_t i = 0; i + 1 < digits.size(); i += 2)
+    signature += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  const std::string request = "GET\n/bucket/a%20b\n" + asked + "\nhost:storage.googleapis.com\n\nhost\nUNSIGNED-PAYLOAD";
+  EXPECT_TRUE(test_key().signed_this(
+      "GOOG4-RSA-SHA256\n20270115T080000Z\n20270115/auto/storage/goog4_request\n" + sha256_hex(request), signature));
+}
+
+TEST(GoogleCredentials, OnlyAServiceAccountsKeySignsAddresses) {
+  EXPECT_THAT(google_signing_key(variables({})).error().message, testing::HasSubstr("none is named"));
 }
 
 TEST(GoogleCredentials, AServiceAccountSignsWhatItIs) {

@@ -6,10 +6,6 @@
 
 namespace stint {
 
-Result<std::string> ObjectStore::link(const std::string&, Duration) {
-  return make_error(ErrorCode::kUnavailable, "{}: no addresses of objects are made for it: S3 alone", name());
-}
-
 Result<std::unique_ptr<ObjectStore>> open_object_store(const ObjectUrl& url, const ObjectStoreOptions& options) {
   switch (url.provider) {
     case CloudProvider::kAws: return open_s3_store(url, options);

@@ -70,8 +70,9 @@ class ObjectStore {
   virtual Result<std::vector<ObjectInfo>> list(const std::string& prefix) = 0;
   /// No error when it is not there.
   virtual Status remove(const std::string& key) = 0;
-  /// An address by which whoever has it may read the object for so long. @return kUnavailable where the store's client makes none.
-  virtual Result<std::string> link(const std::string& key, Duration lasts);
+  /// An address by which whoever has it may read the object for so long. The store is not asked: it need not be there.
+  /// @return kUnavailable with credentials that sign none, and which do.
+  virtual Result<std::string> link(const std::string& key, Duration lasts) = 0;
 
   // ---- in parts -----------------------------------------------------------------------------------------------------
 

@@ -96,7 +96,7 @@ std::string leaves(const LaunchSight& sight, const std::string& name) {
     case ReportedState::kStarted:
     case ReportedState::kRunning: break;
   }
-  return sight.now - heard->second.heard > kSilent ? "it has told nothing for ten minutes" : "";
+  return sight.now - heard->second.heard > kLaunchSilent ? "it has told nothing for ten minutes" : "";
 }
 
 void look_at_machines(const LaunchSight& sight, LaunchDecision& out) {

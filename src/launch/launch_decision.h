@@ -23,7 +23,7 @@ namespace stint {
 /// A pool whose machine was taken back is passed over for so long while another has stock.
 inline constexpr Duration kPassedOver = Duration::minutes(30);
 /// A machine that runs and tells nothing for so long is given up.
-inline constexpr Duration kSilent = Duration::minutes(10);
+inline constexpr Duration kLaunchSilent = Duration::minutes(10);
 /// In a row, before it is taken for a mistake of image, network or role.
 inline constexpr int kMostFailedStarts = 5;
 

@@ -231,7 +231,7 @@ TEST_F(LaunchDecisionTest, StoppedItGivesAllBack) {
 
 TEST_F(LaunchDecisionTest, WhoTellsNothingIsGivenUp) {
   const std::string machine = run_one();
-  pass(kSilent);
+  pass(kLaunchSilent);
   (void)turn();
   EXPECT_THAT(destroyed_, IsEmpty());
   pass(Duration::seconds(1));

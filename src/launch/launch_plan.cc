@@ -50,6 +50,9 @@ LaunchOffer offer_of(const Json& object) {
                     .zone = json_fields::text_of(object, "zone"),
                     .market = json_fields::taken(object, parse_market(json_fields::text_of(object, "market"))),
                     .rate = rate_of(object, "per_hour")};
+  // Plans of launches before several clouds have neither.
+  if (object.contains("provider")) offer.provider = json_fields::text_of(object, "provider");
+  if (object.contains("region")) offer.region = json_fields::text_of(object, "region");
   if (offer.market != Market::kSpot && offer.market != Market::kOnDemand)
     throw json_fields::Malformed(object, "'market' is neither spot nor on-demand");
   return offer;
@@ -91,6 +94,7 @@ LaunchPlan plan_of(const Json& object) {
                   .ready_within = seconds_of(object, "ready_within_s")};
   for (const Json& each : json_fields::array_of(object, "offers"))
     plan.offers.push_back(offer_of(each));
+  if (object.contains("clouds")) plan.clouds = text("clouds");
   if (object.contains("limit_per_hour")) plan.limit = rate_of(object, "limit_per_hour");
   if (object.contains("deadline")) plan.deadline = instant_of(object, "deadline");
   if (!is_launch_name(plan.name)) throw json_fields::Malformed(object, "'name' is no name of a launch");
@@ -103,7 +107,7 @@ LaunchPlan plan_of(const Json& object) {
 
 }  // namespace
 
-std::string LaunchOffer::name() const { return fmt::format("{}/{}/{}", instance_type, zone, name_of(market)); }
+std::string LaunchOffer::name() const { return fmt::format("{}/{}/{}", instance_type, place(), name_of(market)); }
 
 const LaunchOffer* LaunchPlan::offer(std::string_view pool) const {
   const auto found = std::ranges::find_if(offers, [&](const LaunchOffer& each) { return each.name() == pool; });
@@ -153,7 +157,10 @@ std::string to_json(const LaunchPlan& plan) {
     json["offers"].push_back({{"instance_type", offer.instance_type},
                               {"zone", offer.zone},
                               {"market", name_of(offer.market)},
-                              {"per_hour", offer.rate.per_hour().to_decimal()}});
+                              {"per_hour", offer.rate.per_hour().to_decimal()},
+                              {"provider", offer.provider},
+                              {"region", offer.region}});
+  if (!plan.clouds.empty()) json["clouds"] = plan.clouds;
   if (plan.limit) json["limit_per_hour"] = plan.limit->per_hour().to_decimal();
   if (plan.deadline) json["deadline"] = format_utc(*plan.deadline);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -170,8 +177,8 @@ CapacityRules capacity_rules_of(const LaunchPlan& plan) {
     CapacityPool pool{.name = offer.name(), .machine = {}, .order = ++order, .limit = plan.limit, .names = {}};
     pool.machine.node.gpu_model = plan.gpu_model;
     pool.machine.node.gpus = plan.gpus;
-    pool.machine.provider = "aws";
-    pool.machine.region = plan.region;
+    pool.machine.provider = offer.provider;
+    pool.machine.region = offer.region.empty() ? plan.region : offer.region;
     pool.machine.zone = offer.zone;
     pool.machine.instance_type = offer.instance_type;
     pool.machine.market = offer.market;

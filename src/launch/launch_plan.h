@@ -22,8 +22,12 @@ struct LaunchOffer {
   std::string instance_type, zone;
   Market market = Market::kSpot;  ///< or on-demand
   Rate rate;                      ///< when the plan was made
+  std::string provider = "aws";
+  std::string region = {};  ///< "" = LaunchPlan::region
   bool operator==(const LaunchOffer&) const = default;
 
+  /// "us-east-1a"; where the cloud picks the zone, the region.
+  [[nodiscard]] const std::string& place() const { return zone.empty() ? region : zone; }
   /// "p5.48xlarge/us-east-1a/spot": also its pool's name.
   [[nodiscard]] std::string name() const;
 };
@@ -49,6 +53,8 @@ struct LaunchPlan {
   int32_t gpus = 0;
   std::vector<LaunchOffer> offers;  ///< best first, of each market by itself
   std::optional<Rate> limit;        ///< no more for a machine
+  /// JSON: `aws`, `gcp` and `azure` as `power` of the daemon's configuration has them; "" = AWS, by what follows.
+  std::string clouds;
   std::string region, image, launch_template, key_name, instance_profile;
   Pairs subnets, tags;  ///< zone → subnet
   std::vector<std::string> security_groups;

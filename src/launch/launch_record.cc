@@ -115,11 +115,16 @@ void LaunchRecord::update(Instant now, const CapacityBook& book, const std::vect
     m.made |= is_there(made);
     if (made.state == MadeState::kEnding && m.why.empty()) m.why = made.detail;
   }
+  // One whose lifetime is over ended by our own word: its pool is as good as before.
+  const std::optional<Duration>& lifetime = book.rules().lifetime;
+  const auto is_its_time_over = [&](const LaunchedMachine& m) {
+    return lifetime && m.ended.value_or(now) - m.begun >= *lifetime;
+  };
   for (const CapacityNews& each : news) {
     const auto m = std::ranges::find(machines_, each.machine, &LaunchedMachine::name);
     if (m == machines_.end()) continue;
     const bool is_taken = each.event == CapacityEvent::kLost || (each.event == CapacityEvent::kDraining && each.until);
-    m->interrupted |= is_taken;
+    m->interrupted |= is_taken && !is_its_time_over(*m);
     if (!each.detail.empty() && m->why.empty()) m->why = each.detail;
   }
   for (const auto& [name, heard] : reports) {
@@ -128,7 +133,7 @@ void LaunchRecord::update(Instant now, const CapacityBook& book, const std::vect
     m->made = m->spoke = true;
     m->saved = std::max(m->saved, heard.report.saved);
     // One that has done its part is gone without a word from the cloud, too.
-    if (heard.report.state == ReportedState::kEnded) m->interrupted = heard.report.interrupted;
+    if (heard.report.state == ReportedState::kEnded) m->interrupted = heard.report.interrupted && !is_its_time_over(*m);
     if (heard.report.state == ReportedState::kUnfit) m->spoke = false;
     if (!heard.report.detail.empty()) m->why = heard.report.detail;
   }

@@ -29,7 +29,7 @@ struct LaunchedMachine {
   std::optional<Instant> ended;  ///< seen gone
   bool made = false;             ///< it was there: it costs
   bool spoke = false;            ///< its report was seen
-  bool interrupted = false;      ///< it was taken back, or was gone without a word
+  bool interrupted = false;      ///< it was taken back, or was gone without a word before its lifetime was over
   Duration saved;                ///< of its work, in copied checkpoints
   int64_t printed = 0;           ///< pieces of its output that the controller has passed on
   std::string why;               ///< it ended

@@ -20,9 +20,9 @@ std::string launch_script(const LaunchScript& script) {
       "done\n"
       "[ \"$fetched\" ] || exit 1\n"
       "chmod 755 stint\n"
-      "./stint launch-machine {2} {3}\n",
+      "./stint launch-machine {2} {3}{4}\n",
       shell_quoted(script.program), shell_quoted(script.program_sha256 + "  stint"), shell_operand(script.store),
-      shell_operand(script.machine));
+      shell_operand(script.machine), script.cloud == "aws" ? "" : " " + shell_operand(script.cloud));
 }
 
 }  // namespace stint

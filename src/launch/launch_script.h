@@ -8,6 +8,7 @@ namespace stint {
 struct LaunchScript {
   std::string machine;         ///< its name
   std::string store;           ///< LaunchPlan::store
+  std::string cloud;           ///< whose machine it is, as `stint run --cloud` takes it. A stint that knows AWS alone is not told
   std::string program;         ///< where stint lies: an address of https
   std::string program_sha256;  ///< 64 hexadecimal digits
 };

@@ -15,11 +15,33 @@ using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
+LaunchPlan plan_of_two_clouds() {
+  LaunchPlan plan = whole_launch_plan();
+  plan.offers.push_back({"Standard_ND96asr_v4", "", Market::kSpot, Rate::per_hour(Money::units(12)), "azure", "eastus"});
+  return plan;
+}
+
 TEST(LaunchPlan, ComesBackAsItWasWritten) {
-  const LaunchPlan plan = whole_launch_plan();
+  const LaunchPlan plan = plan_of_two_clouds();
   const auto read = parse_launch_plan(to_json(plan), "launch.json");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(*read, plan);
+}
+
+TEST(LaunchPlan, OneOfAReleaseBeforeSeveralCloudsIsOfAwsInItsRegion) {
+  std::string json = to_json(plan_of_two_clouds());
+  for (const std::string newer : {",\n      \"provider\": \"aws\"", ",\n      \"region\": \"\""})
+    for (size_t at = json.find(newer); at != std::string::npos; at = json.find(newer))
+      json.erase(at, newer.size());
+  ASSERT_EQ(json.find("\"provider\": \"aws\""), std::string::npos);
+  const auto plan = parse_launch_plan(json, "launch.json");
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  const CapacityRules rules = capacity_rules_of(*plan);
+  EXPECT_EQ(rules.pools[0].machine.provider, "aws");
+  EXPECT_EQ(rules.pools[0].machine.region, "us-east-1");
+  EXPECT_EQ(rules.pools[3].name, "Standard_ND96asr_v4/eastus/spot");
+  EXPECT_EQ(rules.pools[3].machine.provider, "azure");
+  EXPECT_EQ(rules.pools[3].machine.region, "eastus");
 }
 
 TEST(LaunchPlan, AnErrorNamesFileAndLine) {
@@ -81,6 +103,26 @@ TEST(LaunchRecord, RowsGiveItBackAndAreWrittenOnce) {
   EXPECT_EQ(record.saved(), Duration::minutes(1));
 }
 
+TEST(LaunchRecord, WhatEndedByItsOwnLifetimeWasNotTakenBack) {
+  CapacityRules rules;
+  rules.lifetime = kHour * 24;
+  const CapacityBook book(rules);
+  LaunchRecord record;
+  const Instant begun = Instant::from_seconds(1'000);
+  ASSERT_TRUE(record.read_row(fmt::format("machine\tn-1\tp\t1\tUSD\t{}\t-\tms\t0\t0\t", begun.ns())).ok());
+  ASSERT_TRUE(record.read_row(fmt::format("machine\tn-2\tp\t1\tUSD\t{}\t-\tms\t0\t0\t", (begun + kHour).ns())).ok());
+  CapacityNews lost{.event = CapacityEvent::kLost, .machine = "n-1", .pool = "p", .rate = {}, .until = {}, .detail = {}};
+  CapacityNews early = lost;
+  early.machine = "n-2";
+  record.update(begun + kHour * 24, book, {lost, early}, {});
+  EXPECT_FALSE(record.machines()[0].interrupted);
+  EXPECT_TRUE(record.machines()[1].interrupted);
+  // Nor does its word that it had to leave, heard later, say so.
+  const HeardReport left{.report = {.state = ReportedState::kEnded, .interrupted = true, .detail = {}}, .heard = begun};
+  record.update(begun + kHour * 25, book, {}, {{"n-1", left}});
+  EXPECT_FALSE(record.machines()[0].interrupted);
+}
+
 TEST(LaunchRecord, RowsThatAreNone) {
   LaunchRecord record;
   for (const char* bad : {"", "machine", "machine\ta\tb\t-1\tUSD\t0\t-\t\t0\t0\t",
@@ -92,15 +134,20 @@ TEST(LaunchRecord, RowsThatAreNone) {
 
 TEST(LaunchScript, NamesStayTextInTheShell) {
   const std::string evil = "https://b.s3.amazonaws.com/$(touch x)/`y`'; rm -rf / #\n&z?a=1&b=2";
-  const std::string script = launch_script(
-      {.machine = "m'; reboot #", .store = "s3://b/$HOME/\"q\"", .program = evil, .program_sha256 = std::string(64, 'a')});
+  const std::string script = launch_script({.machine = "m'; reboot #",
+                                            .store = "s3://b/$HOME/\"q\"",
+                                            .cloud = "aws",
+                                            .program = evil,
+                                            .program_sha256 = std::string(64, 'a')});
   EXPECT_THAT(script, HasSubstr("-o stint 'https://b.s3.amazonaws.com/$(touch x)/`y`'\\''; rm -rf / # &z?a=1&b=2' &&"));
   EXPECT_THAT(script, HasSubstr("./stint launch-machine 's3://b/$HOME/\"q\"' 'm'\\''; reboot #'\n"));
 }
 
 TEST(LaunchScript, ItPowersOffWhateverBecomesOfIt) {
-  const std::string script = launch_script({.machine = "m", .store = "s3://b/n", .program = "https://x/", .program_sha256 = "0"});
+  const std::string script =
+      launch_script({.machine = "m", .store = "s3://b/n", .cloud = "gcp", .program = "https://x/", .program_sha256 = "0"});
   EXPECT_LT(script.find("trap 'shutdown -P now' EXIT"), script.find("curl"));
+  EXPECT_THAT(script, HasSubstr("./stint launch-machine s3://b/n m gcp\n"));
   EXPECT_THAT(script, Not(HasSubstr("exec ")));  // the trap would go with the shell
 }
 

@@ -27,6 +27,7 @@ inline LaunchPlan whole_launch_plan() {
                      {"p4d.24xlarge", "us-east-1b", Market::kSpot, rate(11)},
                      {"p4d.24xlarge", "us-east-1a", Market::kOnDemand, rate(33)}},
           .limit = rate(40),
+          .clouds = R"({"aws": {}})",
           .region = "us-east-1",
           .image = "ami-1",
           .launch_template = "lt-1",

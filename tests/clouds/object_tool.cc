@@ -1,6 +1,6 @@
 // Object stores from a command line, for tests/clouds/test_stores.py.
 //
-//   object_tool put URL FILE | put-new URL FILE | get URL FILE SHA256 SIZE | head URL | list URL | rm URL
+//   object_tool put URL FILE | put-new URL FILE | get URL FILE SHA256 SIZE | head URL | list URL | rm URL | link URL
 // Exit code 0, or the error on standard error and 1 (2: conflict, 3: not found, 4: wrong input).
 #include <fmt/format.h>
 
@@ -40,6 +40,11 @@ Status act(const std::vector<std::string>& words) {
   if (verb == "get")
     return fetch_file(*store, url.key, words.at(2), {.size = std::stoll(words.at(4)), .sha256 = words.at(3)}, transfer);
   if (verb == "rm") return store->remove(url.key);
+  if (verb == "link") {
+    TRY_ASSIGN(const std::string address, store->link(url.key, Duration::minutes(5)));
+    fmt::print("{}\n", address);
+    return {};
+  }
   if (verb == "head") {
     TRY_ASSIGN(const ObjectInfo info, store->head(url.key));
     fmt::print("{} {} {}\n", info.size, info.sha256, format_utc(info.modified));

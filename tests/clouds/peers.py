@@ -33,8 +33,8 @@ def folder(source):
 
 def missing_of(source, *names):
     where = {"moto": "python/bin/moto_server", "azurite": "azurite/node_modules/azurite/package.json", "gcs": "bin/fake-gcs-server",
-             "ec2-metadata-mock": "bin/ec2-metadata-mock"}
-    return [name for name in names if not (folder(source) / where[name]).exists()]
+             "ec2-metadata-mock": "bin/ec2-metadata-mock", "registry": "bin/registry", "oras": "python/lib/python*/site-packages/oras/client.py"}
+    return [name for name in names if not any(folder(source).glob(where[name]))]
 
 
 def need(source, *names):

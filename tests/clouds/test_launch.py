@@ -22,6 +22,7 @@ import unittest
 
 import peers
 import test_machines
+from fakecloud import FakeCloud
 from test_machines import LIVE, WithMoto, refusal, wait_until
 from test_notices import NOW, Metadata
 
@@ -72,11 +73,10 @@ def pids_with(mark):
 
 
 class BootedMachine:
-    """One instance of moto as processes here: its user data, run as cloud-init does."""
+    """One machine of a pretended cloud as processes here: its user data, run as cloud-init does."""
 
-    def __init__(self, instance, user_data, env):
-        self.id, self.zone = instance["InstanceId"], instance["Placement"]["AvailabilityZone"]
-        self.name = WithMoto.tags(instance)["stint:machine"]
+    def __init__(self, id, zone, name, user_data, env):
+        self.id, self.zone, self.name = id, zone, name
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="stint-machine-"))
         self.metadata = Metadata()
         self.mark = f"STINT_TEST_MACHINE={self.id}"
@@ -126,14 +126,62 @@ class BootedMachine:
         return (self.dir / "console").read_text() + (output.read_text() if output.exists() else "")
 
 
-class DataCentre:
-    """Boots what moto makes, powers off what is terminated, terminates what powers itself off."""
+class Booted:
+    """What a data centre has booted, and powers off at its end."""
 
-    def __init__(self, botocore, env):
-        self.botocore, self.env = botocore, env
+    def __init__(self, env):
+        self.env = env
         self.machines, self.over = {}, threading.Event()
         self.thread = threading.Thread(target=self.look, daemon=True)
         self.thread.start()
+
+    def in_order(self):
+        return list(self.machines.values())
+
+    def stop(self):
+        self.over.set()
+        self.thread.join(60)
+        for machine in self.machines.values():
+            if machine.process.returncode is None:
+                machine.power_off()
+            shutil.rmtree(machine.dir, ignore_errors=True)
+
+
+class CloudsCentre(Booted):
+    """Boots what fakecloud makes. What powers itself off is gone of EC2, and stands still elsewhere."""
+
+    def __init__(self, cloud, env):
+        self.cloud = cloud
+        super().__init__(env)
+
+    def look(self):
+        while not self.over.wait(0.2):
+            with self.cloud.lock:
+                self.cloud.settle()
+                there = list(self.cloud.machines)
+            for made in there:
+                machine = self.machines.get(made.id)
+                if machine is None and made.state == "running":
+                    name = made.tags.get("stint:machine") or made.tags["stint-machine"]
+                    self.machines[made.id] = BootedMachine(made.id, made.zone, name, made.user_data, self.env)
+                elif machine is not None and machine.process.returncode is None:
+                    machine.process.poll()
+                    if made.state == "running" and not machine.switched_off():
+                        continue
+                    machine.power_off()
+                    with self.cloud.lock:
+                        if made.cloud == "aws":
+                            self.cloud.end(made)
+                        elif made.state == "running":
+                            made.state = "stopped"
+
+
+class DataCentre(Booted):
+    """Boots what moto makes, powers off what is terminated, terminates what powers itself off."""
+
+    def __init__(self, botocore, env):
+        self.botocore = botocore
+        super().__init__(env)
 
     def look(self):
         while not self.over.wait(0.2):
@@ -145,27 +193,14 @@ class DataCentre:
                     data = self.botocore.describe_instance_attribute(InstanceId=id, Attribute="userData")["UserData"]
                     if "Value" not in data:
                         continue  # nobody's
-                    self.machines[id] = BootedMachine(instance, base64.b64decode(data["Value"]).decode(), self.env)
+                    self.machines[id] = BootedMachine(id, instance["Placement"]["AvailabilityZone"], WithMoto.tags(instance)["stint:machine"],
+                                                      base64.b64decode(data["Value"]).decode(), self.env)
                 elif id in self.machines and self.machines[id].process.returncode is None:
                     machine = self.machines[id]
                     machine.process.poll()
                     if state not in LIVE or machine.switched_off():
                         machine.power_off()
                         self.botocore.terminate_instances(InstanceIds=[id])
-
-    def in_order(self):
-        return list(self.machines.values())
-
-    def running(self):
-        return [m for m in self.machines.values() if m.process.returncode is None]
-
-    def stop(self):
-        self.over.set()
-        self.thread.join(60)
-        for machine in self.machines.values():
-            if machine.process.returncode is None:
-                machine.power_off()
-            shutil.rmtree(machine.dir, ignore_errors=True)
 
 
 class Launching(WithMoto):
@@ -179,14 +214,20 @@ class Launching(WithMoto):
         self.trouble = lambda form: None  # what a test wants of a form
         self.cloud.act = lambda form: self.trouble(form) or (spot_prices() if form.get("Action") == "DescribeSpotPriceHistory" else None)
         self.env = {**self.cloud.env, "HOME": str(self.dir)}
-        self.cloud_env = {name: value for name, value in self.env.items() if name.startswith("AWS")}
-        self.centre = DataCentre(self.botocore, self.cloud_env)
+        self.centre = self.open_centre({name: value for name, value in self.env.items() if name.startswith("AWS")})
         self.addCleanup(self.centre.stop)
         shutil.copytree(SOURCE / "examples/training", self.dir / "code")
         # What the machines fetch is a stand-in of a few bytes for the program under test, which they then run.
         (self.dir / "stint").write_text(f'#!/bin/sh\nexec {shlex.quote(STINT)} "$@"\n')
         self.controllers = []
         self.addCleanup(self.end_controllers)
+
+    def open_centre(self, machines_env):
+        return DataCentre(self.botocore, machines_env)
+
+    def where(self):
+        """What machines are bought of: options of the command."""
+        return ["--image", "ami-12c6146b", "--instance-type", "p4d.24xlarge", "--zone", ",".join(PRICES)]
 
     def end_controllers(self):
         for process in self.controllers:
@@ -207,9 +248,8 @@ class Launching(WithMoto):
 
     def start(self, *options, command=None, name="night", steps=400):
         command = command or ["python3", "train.py", "--steps", steps, "--save-every", 25, "--step-seconds", 0.01, "--log", self.steps]
-        process = self.stint("launch", "--name", name, "--store", "s3://bucket/launches", "--image", "ami-12c6146b", "--instance-type",
-                             "p4d.24xlarge", "--zone", ",".join(PRICES), "--look-every", "1s", "--list-lag", "1s", "--program", self.dir / "stint",
-                             "--folder", self.dir / "code", *options, "--", *command)
+        process = self.stint("launch", "--name", name, "--store", "s3://bucket/launches", *self.where(), "--look-every", "1s", "--list-lag", "1s",
+                             "--program", self.dir / "stint", "--folder", self.dir / "code", *options, "--", *command)
         self.controllers.append(process)
         return process
 
@@ -222,6 +262,15 @@ class Launching(WithMoto):
         out, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, code, f"{out}\n{err}\n{self.shown()}")
         return out, err
+
+    def gated(self):
+        """A command that goes as far as let_go_to() says."""
+        (self.dir / "code/gated.py").write_text(GATED)
+        return ["python3", "gated.py", self.dir / "gate", self.steps]
+
+    def let_go_to(self, step):
+        (self.dir / "gate.new").write_text(str(step))
+        (self.dir / "gate.new").rename(self.dir / "gate")
 
     def steps_done(self):
         return len(self.steps.read_text().split()) if self.steps.exists() else 0
@@ -243,15 +292,9 @@ class Story(Launching):
                 return refusal(500, "InsufficientInstanceCapacity")
             return None
         self.trouble = no_stock
-        (self.dir / "code/gated.py").write_text(GATED)
-        gate = self.dir / "gate"
-
-        def let_go_to(step):
-            (self.dir / "gate.new").write_text(str(step))
-            (self.dir / "gate.new").rename(gate)
-        let_go_to(120)
+        self.let_go_to(120)
         process = self.start("--deadline", "2h", "--takes", "1h", "--start-up", "1m", "--json", "--data", "s3://bucket/data", "--env", "SEED=7",
-                             command=["python3", "gated.py", gate, self.steps])
+                             command=self.gated())
         first = self.wait_for_machine(1, 0)
         wait_until(lambda: self.steps_done() >= 120, self.shown)
         self.assertTrue(first.ends_by_itself(), "the dead man's switch is set")
@@ -260,12 +303,12 @@ class Story(Launching):
         first.taken_back_in(100)  # a notice: it saves, and goes
         goes_on = "starts from checkpoints/step-"
         second = self.wait_for_machine(2, 0, goes_on)
-        let_go_to(240)
+        self.let_go_to(240)
         wait_until(lambda: "240" in self.steps.read_text().split() and "is copied to" in second.console(), self.shown)
         self.assertEqual(second.zone, BY_PRICE[2], "the next cheapest is out of stock")
         without_stock.clear()
         self.botocore.terminate_instances(InstanceIds=[second.id])  # lost, without a word
-        let_go_to(400)
+        self.let_go_to(400)
         third = self.wait_for_machine(3, 0, goes_on)
         self.assertEqual(third.zone, BY_PRICE[0], "better where one was taken back than none")
         out, err = self.ends(process)
@@ -325,7 +368,7 @@ class Ends(Launching):
 
     def test_other_clouds_are_refused_with_what_works(self):
         _, err = self.ends(self.start("--cloud", "gcp"), 1)
-        self.assertIn("stint run --cloud gcp", err)
+        self.assertIn("--clouds clouds.json", err)
 
     def test_a_deadline_that_cannot_be_met_is_refused_before_anything_is_bought(self):
         _, err = self.ends(self.start("--deadline", "2h", "--takes", "3h"), 1)
@@ -401,6 +444,96 @@ class Killed(Launching):
                          sorted([self.tags(known)["stint:fleet"], "stint-launch-another"]))
         self.run_stint("launch", "--stop", "night")
         self.assertEqual([self.tags(i)["stint:fleet"] for i in self.instances()], ["stint-launch-another"])
+
+
+class Clouds(Launching):
+    """Machines of three clouds, the pretended ones of fakecloud.py; code, checkpoints and output in moto's S3."""
+    TYPES = {"aws": ("p4d.24xlarge", "us-east-1a"), "gcp": ("a2-highgpu-8g", "us-central1-a"), "azure": ("Standard_ND96asr_v4", "eastus")}
+
+    def open_centre(self, machines_env):
+        self.clouds = FakeCloud(key=self.peer.KEY)
+        self.addCleanup(self.clouds.stop)
+        self.env = {**self.clouds.env, **self.env, "AWS_ENDPOINT_URL_EC2": self.clouds.url}
+        # Dearer than what the catalogue says of Google's and Azure's.
+        self.clouds.prices = {("p4d.24xlarge", "us-east-1a", "spot"): [(0, "19.5")], ("a2-highgpu-8g", "us-central1-a", "spot"): [(0, "15.42416")]}
+        (self.dir / "clouds.json").write_text(json.dumps({
+            "aws": {"regions": [{"region": "us-east-1", "image": "ami-12c6146b"}], "tags": {"team": "ml"}},
+            "gcp": {"project": "p", "image": "projects/p/global/images/i", "labels": {"team": "ml"}},
+            "azure": {"subscription": "s", "resource_group": "g", "image": "a:b:c:latest", "ssh_key": "ssh-rsa AAAA",
+                      "identity": "/subscriptions/s/identities/i", "regions": [{"region": "eastus", "subnet": "/subscriptions/s/subnets/a"}]}}))
+        return CloudsCentre(self.clouds, machines_env)
+
+    def where(self):
+        return ["--clouds", self.dir / "clouds.json", "--gpu", "A100-40GB", "--gpus", "8"]
+
+    def orders(self):
+        return [cloud for cloud, action, name in self.clouds.requests if action in ("insert", "put", "RunInstances")]
+
+    def set_stock(self, cloud, number):
+        kind, zone = self.TYPES[cloud]
+        self.clouds.stock[(kind, zone, "spot")] = number
+
+    def test_all_clouds_compete_by_price(self):
+        out, err = self.ends(self.start("--dry-run"))
+        rows = [line.split() for line in out.splitlines()[1:] if line.split() and line.split()[-1] in self.TYPES]
+        self.assertEqual({(row[-1], row[0], row[1]) for row in rows}, {(cloud, *of) for cloud, of in self.TYPES.items()})
+        prices = [float(row[3]) for row in rows]
+        self.assertEqual(prices, sorted(prices))
+        self.assertEqual([float(row[3]) for row in rows if row[-1] == "aws"], [19.5])
+        out, _ = self.ends(self.start("--dry-run", "--cloud", "gcp,aws"))
+        self.assertNotIn("azure", out)
+        # One that cannot be asked keeps none of the others out.
+        self.clouds.faults = lambda cloud, action, name: "forbidden" if cloud == "gcp" else None
+        out, err = self.ends(self.start("--dry-run"))
+        self.assertNotIn("gcp", out)
+        self.assertIn("azure", out)
+        self.assertIn("Compute Engine machineTypes.aggregatedList", err)
+        self.assertEqual(self.orders(), [])
+
+    def test_without_stock_the_next_cloud_s_machine_is_bought_and_what_is_lost_goes_on_at_another(self):
+        self.set_stock("azure", 0)
+        self.let_go_to(120)
+        process = self.start("--json", command=self.gated())
+        first = self.wait_for_machine(1, 0)
+        wait_until(lambda: self.steps_done() >= 120, self.shown)
+        self.assertEqual((first.zone, self.orders()), ("us-central1-a", ["azure", "gcp"]))
+        self.assertTrue(first.ends_by_itself(), "the dead man's switch is set")
+        wait_until(lambda: "is copied to" in first.console(), self.shown)
+        [lost] = [m for m in self.clouds.machines if m.cloud == "gcp"]
+        with self.clouds.lock:
+            self.clouds.end(lost)
+        second = self.wait_for_machine(2, 0, "starts from checkpoints/step-")
+        self.let_go_to(400)
+        self.assertEqual(second.zone, "us-east-1a", "Google's is passed over, and Azure's left alone")
+        out, err = self.ends(process)
+        self.assertIn("out of stock", err)
+        self.assertEqual(self.clouds.live(), [])
+        bill = json.loads(out)
+        bought = [m for m in bill["machines"] if m["made"]]
+        self.assertEqual([(m["provider"], m["instance_type"], float(m["per_hour"])) for m in bought],
+                         [("gcp", "a2-highgpu-8g", 15.42416), ("aws", "p4d.24xlarge", 19.5)])
+        total = sum(fractions.Fraction(str(m["seconds"])) / 3600 * fractions.Fraction(m["per_hour"]) for m in bought)
+        self.assertEqual(round(total, 2), round(fractions.Fraction(bill["cost"]), 2))
+        self.assertEqual(sorted(set(map(int, self.steps.read_text().split()))), list(range(1, 401)))
+        # A sweep that cannot read one of the clouds says so.
+        out, _ = self.run_stint("cloud", "sweep", "--launches")
+        self.assertIn("night: 0 known, 0 ended", out)
+        self.clouds.faults = lambda cloud, action, name: "forbidden" if cloud == "azure" else None
+        _, err = self.run_stint("cloud", "sweep", "--launches", code=1)
+        self.assertIn("Azure cannot be read", err)
+
+    def test_on_azure_too_the_machine_is_given_back_at_the_end(self):
+        self.ends(self.start("--cloud", "azure", steps=50))
+        self.assertEqual(self.orders(), ["azure"])
+        self.assertEqual([m.state for m in self.clouds.machines], ["gone"])
+
+    def test_a_clouds_file_that_is_wrong_is_named(self):
+        (self.dir / "clouds.json").write_text('{"gcp": {"project": "p"}}')
+        _, err = self.ends(self.start("--dry-run"), 1)
+        self.assertIn("clouds.json: gcp: field 'image'", err)
+        (self.dir / "clouds.json").write_text("{}")
+        _, err = self.ends(self.start("--dry-run"), 1)
+        self.assertIn("one of `aws`, `gcp` and `azure`", err)
 
 
 if __name__ == "__main__":

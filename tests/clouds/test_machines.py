@@ -2,7 +2,7 @@
 """Machines of EC2 against moto (signatures checked): bought, found, given back, and none forgotten when the daemon is killed. What moto holds
 is looked at by botocore.
 
-Usage: test_machines.py EC2_TOOL STINT SOURCE_DIR SUITE. Exit 77 (skipped) without what scripts/setup-cloud-peers fetches.
+Usage: test_machines.py CLOUD_TOOL STINT SOURCE_DIR SUITE. Exit 77 (skipped) without what scripts/setup-cloud-peers fetches.
 KILLS in the environment: how often the daemon is killed (20).
 """
 import base64
@@ -16,26 +16,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 import unittest
 import urllib.request
 
 import peers
+from pool_daemon import PoolJobs, wait_until
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from running_daemon import RunningDaemon  # noqa: E402
 
 TOOL = STINT = SOURCE = None
 LIVE = ("pending", "running", "stopping", "stopped")
-
-
-def wait_until(what, shown=None, seconds=120):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if found := what():
-            return found
-        time.sleep(0.1)
-    raise AssertionError(f"it does not come about within {seconds} s" + (f": {shown()}" if shown else ""))
 
 
 def refusal(status, code):
@@ -171,7 +162,7 @@ class Machines(WithMoto):
         self.assertEqual(self.instances(), [])
 
     def test_todays_spot_price(self):
-        [line] = self.tool("prices", "us-east-1a")
+        [line] = self.tool("offers", "us-east-1a", "spot")
         told = self.botocore.describe_spot_price_history(InstanceTypes=["p4d.24xlarge"], Filters=[
             {"Name": "instance-type", "Values": ["p4d.24xlarge"]}])["SpotPriceHistory"]
         self.assertEqual(float(line.split()[1]), max(float(p["SpotPrice"]) for p in told if p["AvailabilityZone"] == "us-east-1a"))
@@ -197,7 +188,7 @@ def kind(zone, market="spot", per_hour="30", **more):
             "per_hour": per_hour, **more}
 
 
-class Daemon(WithMoto):
+class Daemon(PoolJobs, WithMoto):
     def start(self, kinds, most=1):
         scratch = tempfile.TemporaryDirectory()
         self.addCleanup(scratch.cleanup)
@@ -206,13 +197,6 @@ class Daemon(WithMoto):
             "pools": [{"name": "burst", "max": most, "target_utilization": 1, "up_cooldown": 0, "down_cooldown": 0, "idle_grace": 0, "machines": kinds}]}}
         self.daemon = RunningDaemon(STINT, scratch.name, config, environment=self.cloud.env)
         self.addCleanup(self.daemon.stop)
-
-    def submit(self, seconds=100_000):
-        return self.daemon.ask("POST", "/v1/jobs", {"queue": "acme", "command": ["train"], "gpus": 8, "simulated_duration": seconds})["id"]
-
-    def cancel_all(self):
-        for job in self.daemon.ask("GET", "/v1/jobs?state=active")["jobs"]:
-            self.daemon.ask("POST", f"/v1/jobs/{job['id']}/cancel", {})
 
     def shown(self):
         return f"{self.names()}\n" + "".join(self.daemon.stint(*words, check=False).stdout for words in (("cloud", "ls"), ("nodes",), ("events",)))

@@ -65,6 +65,24 @@ class Store(unittest.TestCase):
             self.comes_back(self.url("a b/f"), path)
             self.assertEqual(self.ok("head", self.url("a b/f")).split()[:2], [str(size), self.sha(path)])
 
+    def signing(self):
+        """Variables with which addresses are signed."""
+        return {}
+
+    def read(self, address):
+        """(status, body)"""
+        try:
+            with urllib.request.urlopen(address, timeout=60) as answer:
+                return answer.status, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, b""
+
+    def test_whoever_has_its_address_reads_it(self):
+        for key in ("a b/f", "plus+and space", "ümlaut/日本"):
+            path = self.file("f", 1000)
+            self.ok("put", self.url(key), path, env=self.signing())
+            self.assertEqual(self.read(self.ok("link", self.url(key), env=self.signing()).strip()), (200, path.read_bytes()))
+
     def test_odd_characters_in_keys(self):
         path = self.file("f", 10)
         for key in ("plus+and space", "q?x=1&y#z", "ümlaut/日本", "a%2Fb%", "quote'\"()*!~", "=:@;,$"):
@@ -296,6 +314,19 @@ class Google(Troubled):
         self.assertIn("no Google credentials: looked at GOOGLE_APPLICATION_CREDENTIALS", done.stderr)
 
 
+    def signing(self):
+        key = subprocess.run(["openssl", "genrsa", "2048"], capture_output=True, text=True, check=True).stdout
+        file = self.dir / "robot.json"
+        file.write_text(json.dumps({"type": "service_account", "client_email": "robot@p.iam.gserviceaccount.com", "private_key": key}))
+        # Its public addresses are those of the server itself.
+        return {"GOOGLE_APPLICATION_CREDENTIALS": str(file), "STORAGE_EMULATOR_HOST": self.peer.url}
+
+    def test_without_a_service_accounts_key_no_address_is_made(self):
+        done = self.tool("link", self.url("k"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("let GOOGLE_APPLICATION_CREDENTIALS name such a file", done.stderr)
+
+
 class Azure(Troubled):
     base, make_peer = f"az://{peers.ACCOUNT}/bucket/", peers.Azurite
     SLOW = b"<Error><Code>ServerBusy</Code><Message>The server is busy.\nRequestId:1</Message></Error>"
@@ -324,6 +355,19 @@ class Azure(Troubled):
         self.assertIn("AZURE_STORAGE_KEY is no base64", done.stderr)
         done = self.tool("list", self.url(""), env={"AZURE_STORAGE_KEY": "", "AZURE_STORAGE_BLOB_ENDPOINT": ""})
         self.assertIn("no Azure credentials: looked at", done.stderr)
+
+    def test_an_address_is_good_for_its_blob_alone(self):
+        self.ok("put", self.url("k"), self.file("f", 10))
+        self.ok("put", self.url("l"), self.file("f", 10))
+        address = self.ok("link", self.url("k")).strip()
+        self.assertEqual(self.read(address)[0], 200)
+        self.assertEqual(self.read(address.replace("/k?", "/l?"))[0], 403)
+        self.assertEqual(self.read(address.replace("sp=r", "sp=rw"))[0], 403)
+
+    def test_without_the_accounts_key_no_address_is_made(self):
+        done = self.tool("link", self.url("k"), env={"AZURE_STORAGE_KEY": "", "AZURE_STORAGE_SAS_TOKEN": "sv=1&sig=x"})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("set AZURE_STORAGE_KEY", done.stderr)
 
     def test_a_connection_string_does_too(self):
         path = self.file("f", 10)

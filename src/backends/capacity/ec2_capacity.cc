@@ -1,17 +1,16 @@
 #include "backends/capacity/ec2_capacity.h"
 
 #include <algorithm>
-#include <chrono>
 #include <set>
+
+#include "clouds/user_data.h"
 
 namespace stint {
 namespace {
 
-constexpr size_t kThreads = 8;             // requests at the same time
 constexpr size_t kMostFilterValues = 200;  // EC2's limit
 constexpr size_t kMostEnded = 100;         // of one request: one that is not there spoils it for all
 constexpr Duration kSpotNotice = Duration::minutes(2);
-constexpr Duration kLongestPause = Duration::seconds(10);
 
 bool is_gone(Ec2State state) { return state == Ec2State::kShuttingDown || state == Ec2State::kTerminated; }
 
@@ -23,11 +22,16 @@ ListedState listed_state(Ec2State state) {
   }
 }
 
+/// Spot prices are in dollars.
+bool has_spot_price(const CapacityPool& pool) {
+  return pool.machine.market == Market::kSpot && pool.machine.rate.per_hour().currency() == Currency();
+}
+
 /// Ends them, those that are not there or no longer there apart. @return the failure that is left.
-std::optional<Ec2Failure> end_all(Ec2Client& client, const std::vector<std::string>& ids) {
+std::optional<OrderFailure> end_all(Ec2Client& client, const std::vector<std::string>& ids) {
   auto failure = client.terminate(ids);
   if (!failure || failure->failure != CloudFailure::kNotFound || ids.size() == 1) return failure;
-  std::optional<Ec2Failure> left;
+  std::optional<OrderFailure> left;
   for (const std::string& id : ids)
     if (auto one = client.terminate({id}); one && one->failure != CloudFailure::kNotFound) left = std::move(one);
   return left;
@@ -35,105 +39,21 @@ std::optional<Ec2Failure> end_all(Ec2Client& client, const std::vector<std::stri
 
 }  // namespace
 
-CapacityOutcome ec2_outcome(const Ec2Failure& failure) {
-  // A try without an answer may have done it, whatever the next one was told.
-  if (failure.may_be_done) return CapacityOutcome::kUnknown;
-  switch (failure.failure) {
-    case CloudFailure::kStockout: return CapacityOutcome::kStockout;
-    case CloudFailure::kQuota: return CapacityOutcome::kQuota;
-    case CloudFailure::kThrottled: return CapacityOutcome::kThrottled;
-    case CloudFailure::kCredential:
-    case CloudFailure::kClock:
-    case CloudFailure::kForbidden: return CapacityOutcome::kCredentials;
-    // Its token was used before: the machine may be there.
-    case CloudFailure::kConflict:
-    case CloudFailure::kServer:
-    case CloudFailure::kNetwork: return CapacityOutcome::kUnknown;
-    case CloudFailure::kPlace:
-    case CloudFailure::kNotFound:
-    case CloudFailure::kRequest: return CapacityOutcome::kRefused;
-  }
-  return CapacityOutcome::kUnknown;
-}
-
 Ec2Capacity::Ec2Capacity(Ec2Settings settings, std::vector<CapacityPool> pools, std::string owner, std::function<void()> heard,
-                         const Ec2CapacityOptions& options)
+                         const CloudCapacityOptions& options)
     : settings_(std::move(settings)),
       pools_(std::move(pools)),
       owner_(std::move(owner)),
-      heard_(std::move(heard)),
       user_data_(options.user_data),
-      credentials_({.environment = options.environment}) {
+      credentials_({.environment = options.environment}),
+      workers_(std::move(heard)) {
   for (const Ec2Place& place : settings_.places) {
-    Ec2ClientOptions client{.region = place.region, .environment = options.environment, .page = options.page};
-    client.stopping = [this] {
-      const std::lock_guard guard(lock_);
-      return stopping_;
-    };
-    client.sleep = [this](Duration time) {
-      std::unique_lock lock(lock_);
-      work_there_.wait_for(lock, std::chrono::nanoseconds(std::min(time, kLongestPause).count_ns()),
-                           [this] { return stopping_; });
-    };
+    Ec2ClientOptions client{.region = place.region, .environment = options.environment};
+    if (options.page > 0) client.page = options.page;
+    client.stopping = [this] { return workers_.stopping(); };
+    client.sleep = [this](Duration time) { workers_.pause(time); };
     clients_.emplace(place.region, std::make_unique<Ec2Client>(credentials_, std::move(client)));
   }
-  for (size_t i = 0; i < kThreads; ++i)
-    threads_.emplace_back([this] { work(); });
-}
-
-Ec2Capacity::~Ec2Capacity() {
-  {
-    const std::lock_guard guard(lock_);
-    stopping_ = true;
-    todo_.clear();
-  }
-  work_there_.notify_all();
-  for (std::thread& thread : threads_)
-    thread.join();
-}
-
-void Ec2Capacity::begin(std::function<CapacityHeard()> work) {
-  {
-    const std::lock_guard guard(lock_);
-    todo_.push_back(std::move(work));
-    ++under_way_;
-  }
-  work_there_.notify_all();
-}
-
-void Ec2Capacity::work() {
-  std::unique_lock lock(lock_);
-  for (;;) {
-    work_there_.wait(lock, [this] { return stopping_ || !todo_.empty(); });
-    if (stopping_) return;
-    const std::function<CapacityHeard()> next = std::move(todo_.front());
-    todo_.pop_front();
-    lock.unlock();
-    CapacityHeard heard = next();
-    lock.lock();
-    std::ranges::move(heard.answers, std::back_inserter(answers_.answers));
-    std::ranges::move(heard.lists, std::back_inserter(answers_.lists));
-    std::ranges::move(heard.offers, std::back_inserter(answers_.offers));
-    std::ranges::move(heard.notices, std::back_inserter(answers_.notices));
-    --under_way_;
-    news_.notify_all();
-    lock.unlock();
-    if (heard_) heard_();
-    lock.lock();
-  }
-}
-
-CapacityHeard Ec2Capacity::hear(Instant) {
-  const std::lock_guard guard(lock_);
-  return std::exchange(answers_, {});
-}
-
-void Ec2Capacity::wait() {
-  std::unique_lock lock(lock_);
-  news_.wait(lock, [this] {
-    return under_way_ == 0 || !answers_.answers.empty() || !answers_.lists.empty() || !answers_.offers.empty() ||
-           !answers_.notices.empty();
-  });
 }
 
 Ec2Client* Ec2Capacity::client_of(std::string_view region) const {
@@ -142,46 +62,42 @@ Ec2Client* Ec2Capacity::client_of(std::string_view region) const {
 }
 
 void Ec2Capacity::create(const CreateOrder& order, Instant) {
-  for (const std::string& machine_name : order.names)
-    begin([this, call = order.call, machine_name, pool = order.pool, machine = order.machine, ends_after = order.ends_after] {
-      CapacityHeard heard;
-      heard.answers.push_back(make(call, machine_name, pool, machine, ends_after));
-      return heard;
-    });
+  workers_.begin_each(order, [this](const CreateOrder& all, const std::string& machine_name) { return make(all, machine_name); });
 }
 
-CapacityAnswer Ec2Capacity::make(int64_t call, const std::string& machine_name, const std::string& pool, const Machine& machine,
-                                 const std::optional<Duration>& ends_after) {
-  CapacityAnswer answer{.call = call, .name = machine_name, .outcome = CapacityOutcome::kRefused};
-  const Ec2Place* place = settings_.place(machine.region);
-  Ec2Client* client = client_of(machine.region);
-  auto data = user_data_ ? user_data_(machine_name) : settings_.user_data;
-  if (data.ok()) data = ec2_user_data({.machine = machine_name, .lifetime = ends_after, .user_part = *data});
+CapacityAnswer Ec2Capacity::make(const CreateOrder& order, const std::string& machine_name) {
+  CapacityAnswer answer{.call = order.call, .name = machine_name, .outcome = CapacityOutcome::kRefused};
+  const Ec2Place* place = settings_.place(order.machine.region);
+  Ec2Client* client = client_of(order.machine.region);
+  auto data = user_data_ ? user_data_(machine_name, order.machine.provider) : settings_.user_data;
+  if (data.ok())
+    data = user_data_of({.machine = machine_name, .lifetime = order.ends_after, .give_back = {}, .user_part = *data},
+                        kMostEc2UserData);
   if (place == nullptr || client == nullptr || !data.ok()) {
-    answer.detail = data.ok() ? fmt::format("`aws` names no region {}", machine.region) : data.error().message;
+    answer.detail = data.ok() ? fmt::format("`aws` names no region {}", order.machine.region) : data.error().message;
     return answer;
   }
   Ec2Launch launch{
       .token = ec2_token(owner_, machine_name),
       .image = place->image,
       .launch_template = place->launch_template,
-      .instance_type = machine.instance_type,
-      .zone = machine.zone,
+      .instance_type = order.machine.instance_type,
+      .zone = order.machine.zone,
       .security_groups = place->security_groups,
       .key_name = place->key_name,
       .instance_profile = place->instance_profile,
-      .spot = machine.market == Market::kSpot,
+      .spot = order.machine.market == Market::kSpot,
       .tags = {{std::string(kEc2FleetTag), owner_}, {std::string(kEc2MachineTag), machine_name}, {"Name", machine_name}},
       .user_data = *data};
   for (const auto& [zone, subnet] : place->subnets)
-    if (zone == machine.zone) launch.subnet = subnet;
+    if (zone == order.machine.zone) launch.subnet = subnet;
   launch.tags.insert(launch.tags.end(), settings_.tags.begin(), settings_.tags.end());
-  const auto of = std::ranges::find(pools_, pool, &CapacityPool::name);
+  const auto of = std::ranges::find(pools_, order.pool, &CapacityPool::name);
   if (launch.spot && of != pools_.end() && of->limit && of->limit->per_hour().currency() == Currency())
     launch.most_per_hour = of->limit->per_hour().to_decimal();
   const Ec2Made made = client->launch(launch);
   if (made.failure) {
-    answer.outcome = ec2_outcome(*made.failure);
+    answer.outcome = outcome_of(*made.failure);
     answer.detail = made.failure->text;
     return answer;
   }
@@ -206,7 +122,7 @@ Result<std::vector<Ec2Instance>> Ec2Capacity::ours(Ec2Client& client, const std:
 }
 
 void Ec2Capacity::destroy(const DestroyOrder& order, Instant) {
-  begin([this, order] { return end(order); });
+  workers_.begin([this, order] { return end(order); });
 }
 
 CapacityHeard Ec2Capacity::end(const DestroyOrder& order) {
@@ -249,7 +165,7 @@ CapacityHeard Ec2Capacity::end(const DestroyOrder& order) {
       const auto failure = client->terminate({made.id});
       if (!failure) continue;
       if (failure->failure != CloudFailure::kNotFound)
-        fail(machine_name, ec2_outcome(*failure), failure->text);
+        fail(machine_name, outcome_of(*failure), failure->text);
       else if (client->now() < made.at + settings_.list_lag)
         fail(machine_name, CapacityOutcome::kUnknown, "EC2 does not find it yet");
     }
@@ -259,7 +175,7 @@ CapacityHeard Ec2Capacity::end(const DestroyOrder& order) {
       if (++at != there.end() && ids.size() < kMostEnded) continue;
       if (const auto failure = end_all(*client, ids))
         for (const std::string& id : ids)
-          fail(there.at(id), ec2_outcome(*failure), failure->text);
+          fail(there.at(id), outcome_of(*failure), failure->text);
       ids.clear();
     }
   }
@@ -280,17 +196,18 @@ CapacityHeard Ec2Capacity::end(const DestroyOrder& order) {
 }
 
 void Ec2Capacity::list(int64_t call, Instant) {
-  begin([this, call] { return list_all(call); });
+  workers_.begin([this, call] { return list_all(call); });
 }
 
 CapacityHeard Ec2Capacity::list_all(int64_t call) {
   CapacityHeard heard;
-  CapacityList list{.call = call, .complete = true, .machines = {}};
+  CapacityList list{.call = call, .unread = {}, .machines = {}};
   std::set<std::string> seen;
   for (const auto& [region, client] : clients_) {
     const auto found = ours(*client, {});
     if (!found.ok()) {
-      list.complete = false;
+      if (list.unread.empty())  // one reason is enough
+        list.unread.push_back({.provider = "aws", .name = std::string(name()), .why = found.error().message});
       continue;
     }
     std::map<std::string, std::string> spot;  // id → name
@@ -322,32 +239,34 @@ CapacityHeard Ec2Capacity::list_all(int64_t call) {
 }
 
 void Ec2Capacity::offer(Instant) {
-  const bool asks = std::ranges::any_of(pools_, [](const CapacityPool& pool) {
-    return pool.machine.market == Market::kSpot && pool.machine.rate.per_hour().currency() == Currency();
-  });
-  if (asks) begin([this] { return prices(); });
+  workers_.begin([this] { return offers(); });
 }
 
-/// Today's of spot machines; where the zone is EC2's choice, the dearest's.
-CapacityHeard Ec2Capacity::prices() {
+/// What a pool may have: none where its type is not sold; of spot machines, today's price. What cannot be had is as the configuration says.
+CapacityHeard Ec2Capacity::offers() {
   CapacityHeard heard;
   for (const auto& [region, client] : clients_) {
-    std::set<std::string> types;
-    const auto is_asked = [&](const CapacityPool& pool) {
-      return pool.machine.market == Market::kSpot && pool.machine.region == region;
-    };
-    for (const CapacityPool& pool : pools_)
-      if (is_asked(pool)) types.insert(pool.machine.instance_type);
-    if (types.empty()) continue;
-    const auto prices = client->spot_prices({types.begin(), types.end()});
-    if (!prices.ok()) continue;  // the configuration's hold until they are known
+    std::set<std::string> types, spot_types;
     for (const CapacityPool& pool : pools_) {
-      if (!is_asked(pool)) continue;
+      if (pool.machine.region != region) continue;
+      types.insert(pool.machine.instance_type);
+      if (has_spot_price(pool)) spot_types.insert(pool.machine.instance_type);
+    }
+    if (types.empty()) continue;
+    const auto sold = client->offerings({types.begin(), types.end()});
+    Result<std::vector<Ec2SpotPrice>> prices = std::vector<Ec2SpotPrice>();
+    if (!spot_types.empty()) prices = client->spot_prices({spot_types.begin(), spot_types.end()});
+    for (const CapacityPool& pool : pools_) {
+      if (pool.machine.region != region) continue;
+      const auto is_it = [&](const auto& told) {
+        return told.instance_type == pool.machine.instance_type && (pool.machine.zone.empty() || told.zone == pool.machine.zone);
+      };
       CapacityOffer offer{.pool = pool.name};
-      for (const Ec2SpotPrice& price : *prices)
-        if (price.instance_type == pool.machine.instance_type && (pool.machine.zone.empty() || price.zone == pool.machine.zone))
-          offer.rate = offer.rate ? std::max(*offer.rate, price.rate) : price.rate;
-      if (offer.rate) heard.offers.push_back(std::move(offer));
+      if (sold.ok() && std::ranges::none_of(*sold, is_it)) offer.quota_left = 0;
+      if (prices.ok() && has_spot_price(pool))
+        for (const Ec2SpotPrice& price : *prices)  // where the zone is EC2's choice, the dearest's
+          if (is_it(price)) offer.rate = offer.rate ? std::max(*offer.rate, price.rate) : price.rate;
+      if (offer.rate || offer.quota_left) heard.offers.push_back(std::move(offer));
     }
   }
   return heard;

@@ -47,7 +47,7 @@ class Ec2CapacityTest : public ::testing::Test {
 
   Ec2Capacity& capacity(Ec2Settings settings = {.places = {{.region = "eu-north-1", .image = "ami-1"}}}) {
     capacity_ = std::make_unique<Ec2Capacity>(std::move(settings), pools_, "stint-me", std::function<void()>(),
-                                              Ec2CapacityOptions{.environment = environment_});
+                                              CloudCapacityOptions{.environment = environment_});
     return *capacity_;
   }
   CapacityHeard heard() {
@@ -137,10 +137,10 @@ TEST_F(Ec2CapacityTest, WhatCannotBeHadIsToldByClass) {
 }
 
 TEST(Ec2Outcome, ATryWithoutAnAnswerMayHaveDoneIt) {
-  EXPECT_EQ(ec2_outcome({.failure = CloudFailure::kThrottled}), CapacityOutcome::kThrottled);
-  EXPECT_EQ(ec2_outcome({.failure = CloudFailure::kThrottled, .may_be_done = true}), CapacityOutcome::kUnknown);
-  EXPECT_EQ(ec2_outcome({.failure = CloudFailure::kStockout, .may_be_done = true}), CapacityOutcome::kUnknown);
-  EXPECT_EQ(ec2_outcome({.failure = CloudFailure::kServer, .may_be_done = true}), CapacityOutcome::kUnknown);
+  EXPECT_EQ(outcome_of({.failure = CloudFailure::kThrottled}), CapacityOutcome::kThrottled);
+  EXPECT_EQ(outcome_of({.failure = CloudFailure::kThrottled, .may_be_done = true}), CapacityOutcome::kUnknown);
+  EXPECT_EQ(outcome_of({.failure = CloudFailure::kStockout, .may_be_done = true}), CapacityOutcome::kUnknown);
+  EXPECT_EQ(outcome_of({.failure = CloudFailure::kServer, .may_be_done = true}), CapacityOutcome::kUnknown);
 }
 
 TEST_F(Ec2CapacityTest, ListsAllThatBearsOurMarkWithItsState) {
@@ -151,7 +151,7 @@ TEST_F(Ec2CapacityTest, ListsAllThatBearsOurMarkWithItsState) {
   capacity().list(3, {});
   const CapacityHeard all = heard();
   ASSERT_THAT(all.lists, SizeIs(1));
-  EXPECT_TRUE(all.lists[0].complete);
+  EXPECT_THAT(all.lists[0].unread, IsEmpty());
   EXPECT_EQ(all.lists[0].call, 3);
   std::vector<std::pair<std::string, ListedState>> states;
   for (const ListedMachine& machine : all.lists[0].machines) {
@@ -169,7 +169,7 @@ TEST_F(Ec2CapacityTest, ListsAllThatBearsOurMarkWithItsState) {
   EXPECT_EQ(field(ended[0], "InstanceId.1"), "i-5");
 }
 
-TEST_F(Ec2CapacityTest, ARegionThatDoesNotAnswerMakesTheListIncomplete) {
+TEST_F(Ec2CapacityTest, ARegionThatDoesNotAnswerIsSaidWithItsReason) {
   answers_["DescribeInstances"] = [](const HttpRequest& request) {
     const bool north = request.header("authorization")->find("/eu-north-1/") != std::string::npos;
     return north ? xml(list_of(instance("i-1", "a", "running"))) : refused(403, "UnauthorizedOperation");
@@ -177,7 +177,9 @@ TEST_F(Ec2CapacityTest, ARegionThatDoesNotAnswerMakesTheListIncomplete) {
   capacity({.places = {{.region = "eu-north-1", .image = "ami-1"}, {.region = "eu-west-1", .image = "ami-2"}}}).list(3, {});
   const CapacityHeard all = heard();
   ASSERT_THAT(all.lists, SizeIs(1));
-  EXPECT_FALSE(all.lists[0].complete);
+  ASSERT_THAT(all.lists[0].unread, SizeIs(1));
+  EXPECT_EQ(all.lists[0].unread[0].provider, "aws");
+  EXPECT_THAT(all.lists[0].unread[0].why, AllOf(HasSubstr("eu-west-1"), HasSubstr("UnauthorizedOperation")));
   EXPECT_THAT(all.lists[0].machines, SizeIs(1));
 }
 
@@ -259,6 +261,38 @@ TEST_F(Ec2CapacityTest, SpotPricesAreOffers) {
   EXPECT_EQ(all.offers[0].pool, "spot");
   EXPECT_EQ(all.offers[0].rate->per_hour().to_decimal(), "29.5");
   EXPECT_EQ(all.offers[1].rate->per_hour().to_decimal(), "31") << "EC2 picks the zone: the dearest";
+}
+
+/// @param places  type and zone of each
+std::string sold(const std::vector<std::pair<std::string, std::string>>& places) {
+  std::string items;
+  for (const auto& [type, zone] : places)
+    items += fmt::format(
+        "<item><instanceType>{}</instanceType><locationType>availability-zone</locationType><location>{}</location></item>", type,
+        zone);
+  return "<DescribeInstanceTypeOfferingsResponse><instanceTypeOfferingSet>" + items +
+         "</instanceTypeOfferingSet></DescribeInstanceTypeOfferingsResponse>";
+}
+
+TEST_F(Ec2CapacityTest, WhatIsNotSoldInAZoneCannotBeHadThere) {
+  answers_["DescribeInstanceTypeOfferings"] = [](const HttpRequest&) { return xml(sold({{"p5.48xlarge", "eu-north-1b"}})); };
+  CapacityPool elsewhere = pools_.front();
+  elsewhere.name = "elsewhere";
+  elsewhere.machine.zone = "eu-north-1b";
+  elsewhere.machine.market = Market::kOnDemand;
+  CapacityPool anywhere = elsewhere;
+  anywhere.name = "anywhere";
+  anywhere.machine.zone.clear();
+  pools_ = {pools_.front(), elsewhere, anywhere};
+  capacity().offer({});
+  const CapacityHeard all = heard();
+  ASSERT_THAT(all.offers, SizeIs(1)) << "of the others nothing new is known";
+  EXPECT_EQ(all.offers[0].pool, "spot");
+  EXPECT_EQ(all.offers[0].quota_left, 0);
+  // Who may not ask knows nothing.
+  answers_["DescribeInstanceTypeOfferings"] = [](const HttpRequest&) { return refused(403, "UnauthorizedOperation"); };
+  capacity_->offer({});
+  EXPECT_THAT(heard().offers, IsEmpty());
 }
 
 TEST_F(Ec2CapacityTest, ASpotMachineAboutToBeTakenBackIsANotice) {

@@ -140,12 +140,12 @@ void ProgramCapacity::destroy(const DestroyOrder& order, Instant) {
 void ProgramCapacity::list(int64_t call, Instant) {
   begin({"list"}, [call, owner = owner_](const Result<std::string>& said) {
     CapacityHeard heard;
-    CapacityList list{.call = call, .complete = false, .machines = {}};
-    if (said.ok())
-      if (auto machines = read_program_list(*said, owner); machines.ok()) {
-        list.complete = true;
-        list.machines = std::move(*machines);
-      }
+    CapacityList list{.call = call, .unread = {}, .machines = {}};
+    auto machines = said.ok() ? read_program_list(*said, owner) : Result<std::vector<ListedMachine>>(said.error());
+    if (machines.ok())
+      list.machines = std::move(*machines);
+    else
+      list.unread.push_back({.provider = {}, .name = "program", .why = machines.error().message});
     heard.lists.push_back(std::move(list));
     return heard;
   });

@@ -70,7 +70,7 @@ TEST_F(ProgramCapacityTest, OneThatListsSaysByItsListWhatIsReady) {
   capacity.list(2, {});
   const CapacityHeard heard = all_of(capacity);
   ASSERT_EQ(heard.lists.size(), 1u);
-  EXPECT_TRUE(heard.lists.front().complete);
+  EXPECT_TRUE(heard.lists.front().unread.empty());
   ASSERT_EQ(heard.lists.front().machines.size(), 2u);
   EXPECT_EQ(heard.lists.front().machines[0].state, ListedState::kReady);
   EXPECT_EQ(heard.lists.front().machines[1].state, ListedState::kComing);
@@ -88,7 +88,10 @@ TEST_F(ProgramCapacityTest, AFailureMayHaveDoneItAndSaysHowItEnded) {
     EXPECT_THAT(answer.detail, HasSubstr("up " + answer.name + ": it ended with 3: no power"));
   }
   capacity.list(2, {});
-  EXPECT_FALSE(all_of(capacity).lists.front().complete);
+  const CapacityHeard listed = all_of(capacity);
+  ASSERT_EQ(listed.lists.front().unread.size(), 1u);
+  EXPECT_EQ(listed.lists.front().unread.front().name, "program");
+  EXPECT_THAT(listed.lists.front().unread.front().why, HasSubstr("list: it ended with 3: no power"));
 }
 
 TEST(ProgramList, ALineThatIsNoneIsNamed) {

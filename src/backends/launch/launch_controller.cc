@@ -16,6 +16,51 @@ constexpr Duration kLinkLasts = kHour;
 // So long it is looked for what is left, while lists cannot be had.
 constexpr Duration kLookForRest = Duration::minutes(10);
 
+std::string price_of(Rate rate) { return fmt::format("{} an hour", rate.per_hour().to_text(4)); }
+
+std::string offer_text(const LaunchPlan& plan, const std::string& pool) {
+  const LaunchOffer* offer = plan.offer(pool);
+  if (offer == nullptr) return pool;
+  const std::string& place = offer->place();
+  return fmt::format("{}{}{}, {}", offer->instance_type, place.empty() ? "" : " in ", place, name_of(offer->market));
+}
+
+/// All that the list shows is known, each once?
+bool is_known_to(const CapacityBook& book, const CapacityList& list) {
+  std::set<std::string_view> names;
+  return std::ranges::all_of(list.machines, [&](const ListedMachine& each) {
+    return each.state == ListedState::kGoing || (book.machines().contains(each.name) && names.insert(each.name).second);
+  });
+}
+
+/// Is an order under way whose outcome is not seen yet?
+bool is_restless(const CapacityBook& book) {
+  return std::ranges::any_of(book.machines(), [](const auto& each) {
+    const MadeState state = each.second.state;
+    return state == MadeState::kAsked || state == MadeState::kUnsure || state == MadeState::kEnding;
+  });
+}
+
+/// Those that an offer is of: of no other is there a machine.
+Result<CloudSettings> clouds_of_plan(const LaunchPlan& plan, const CloudsReader& read_clouds, const std::string& source) {
+  CloudSettings clouds;
+  if (plan.clouds.empty()) {
+    clouds.aws = ec2_settings_of(plan);
+    return clouds;
+  }
+  TRY_ASSIGN(clouds, read_clouds(plan.clouds, source + ": clouds"));
+  const auto sells = [&plan](std::string_view provider) {
+    return std::ranges::any_of(plan.offers, [&](const LaunchOffer& each) { return each.provider == provider; });
+  };
+  if (!sells("aws")) clouds.aws.reset();
+  if (!sells("gcp")) clouds.gcp.reset();
+  if (!sells("azure")) clouds.azure.reset();
+  if (clouds.aws) clouds.aws->list_lag = plan.list_lag;
+  return clouds;
+}
+
+}  // namespace
+
 Ec2Settings ec2_settings_of(const LaunchPlan& plan) {
   Ec2Settings settings;
   settings.places.push_back({.region = plan.region,
@@ -31,57 +76,37 @@ Ec2Settings ec2_settings_of(const LaunchPlan& plan) {
   return settings;
 }
 
-std::string price_of(Rate rate) { return fmt::format("{} an hour", rate.per_hour().to_text(4)); }
-
-std::string offer_text(const LaunchPlan& plan, const std::string& pool) {
-  const LaunchOffer* offer = plan.offer(pool);
-  if (offer == nullptr) return pool;
-  return fmt::format("{}{}{}, {}", offer->instance_type, offer->zone.empty() ? "" : " in ", offer->zone, name_of(offer->market));
-}
-
-/// All that is there is known, each once?
-bool is_known_to(const CapacityBook& book, const CapacityList& list) {
-  std::set<std::string_view> names;
-  return list.complete && std::ranges::all_of(list.machines, [&](const ListedMachine& each) {
-           return each.state == ListedState::kGoing || (book.machines().contains(each.name) && names.insert(each.name).second);
-         });
-}
-
-/// Is an order under way whose outcome is not seen yet?
-bool is_restless(const CapacityBook& book) {
-  return std::ranges::any_of(book.machines(), [](const auto& each) {
-    const MadeState state = each.second.state;
-    return state == MadeState::kAsked || state == MadeState::kUnsure || state == MadeState::kEnding;
-  });
-}
-
-}  // namespace
-
 Result<std::unique_ptr<LaunchController>> LaunchController::open(const std::string& folder, LaunchTalk talk,
+                                                                 const CloudsReader& read_clouds,
                                                                  const Environment& environment) {
   TRY_ASSIGN(LaunchFolder mine, LaunchFolder::open(folder));
   TRY_ASSIGN(LaunchState state, read_launch(folder, now()));
   TRY_ASSIGN(const ObjectUrl url, parse_object_url(state.plan.store));
   TRY_ASSIGN(auto store, open_object_store(url, {.environment = environment}));
-  return std::unique_ptr<LaunchController>(
-      new LaunchController(std::move(mine), std::move(state), std::move(store), url.key, std::move(talk), environment));
+  TRY_ASSIGN(const CloudSettings clouds, clouds_of_plan(state.plan, read_clouds, folder + "/launch.json"));
+  auto controller = std::unique_ptr<LaunchController>(
+      new LaunchController(std::move(mine), std::move(state), std::move(store), url.key, std::move(talk)));
+  controller->open_capacity(clouds, environment);
+  return controller;
 }
 
 LaunchController::LaunchController(LaunchFolder folder, LaunchState state, std::unique_ptr<ObjectStore> store, std::string root,
-                                   LaunchTalk talk, const Environment& environment)
+                                   LaunchTalk talk)
     : folder_(std::move(folder)),
       state_(std::move(state)),
       store_(std::move(store)),
       root_(std::move(root)),
-      talk_(std::move(talk)) {
-  Ec2CapacityOptions options{.environment = environment};
-  options.user_data = [this](const std::string& machine) -> Result<std::string> {
+      talk_(std::move(talk)) {}
+
+void LaunchController::open_capacity(const CloudSettings& clouds, const Environment& environment) {
+  CloudCapacityOptions options{.environment = environment};
+  options.user_data = [this](const std::string& machine, const std::string& provider) -> Result<std::string> {
     TRY_ASSIGN(const ObjectUrl program, parse_object_url(plan().program));
     TRY_ASSIGN(const std::string link, store_->link(program.key, kLinkLasts));
-    return launch_script({.machine = machine, .store = plan().store, .program = link, .program_sha256 = plan().program_sha256});
+    return launch_script(
+        {.machine = machine, .store = plan().store, .cloud = provider, .program = link, .program_sha256 = plan().program_sha256});
   };
-  capacity_ = std::make_unique<Ec2Capacity>(ec2_settings_of(plan()), state_.book.rules().pools, plan().owner,
-                                            std::function<void()>(), options);
+  capacity_ = open_clouds(clouds, state_.book.rules().pools, plan().owner, {}, options);
 }
 
 // ---- turns ----------------------------------------------------------------------------------------------------------
@@ -157,9 +182,11 @@ Status LaunchController::turn(const CapacityAsk& ask) {
   const Instant at = now();
   const CapacityHeard heard = capacity_->hear(at);
   for (const CapacityList& list : heard.lists) {
+    tell_unread(list);
     if (quiet_list_ != list.call) continue;
     quiet_list_.reset();
-    is_quiet_ = is_known_to(state_.book, list);
+    // A sweep ends with what could be read, and says what could not.
+    is_quiet_ = (is_sweep_ || list.unread.empty()) && is_known_to(state_.book, list);
   }
   const CapacityStep step = state_.book.step(at, ask, heard);
   state_.record.update(at, state_.book, step.news, reports_);
@@ -206,6 +233,21 @@ void LaunchController::tell(const CapacityNews& news) {
   }
 }
 
+/// Once as each begins to be unreadable.
+void LaunchController::tell_unread(const CapacityList& list) {
+  for (const UnreadProvider& each : list.unread)
+    if (std::ranges::find(unread_, each.name, &UnreadProvider::name) == unread_.end())
+      talk_.say(fmt::format("{} cannot be read: {}; what is there is not taken for gone", each.name, each.why));
+  unread_ = list.unread;
+}
+
+std::string LaunchController::unread() const {
+  std::string names;
+  for (const UnreadProvider& each : unread_)
+    names += (names.empty() ? "" : ", ") + each.name;
+  return names;
+}
+
 Result<bool> LaunchController::run_while(const std::function<CapacityAsk()>& ask, const std::function<bool()>& is_done) {
   last_news_ = now();
   for (;;) {
@@ -218,7 +260,9 @@ Result<bool> LaunchController::run_while(const std::function<CapacityAsk()>& ask
     }
     if ((is_over() || is_sweep_) && now() - last_news_ > kLookForRest)
       return make_error(ErrorCode::kUnavailable,
-                        "EC2 does not say whether machines of {} are left: run stint cloud sweep --launches later", plan().name);
+                        "{} cannot be read, so it is not known whether machines of {} are left: run stint cloud sweep "
+                        "--launches later",
+                        unread_.empty() ? std::string(capacity_->name()) : unread(), plan().name);
     if (talk_.pause(kTurn)) return false;
   }
 }
@@ -260,8 +304,14 @@ Result<int64_t> LaunchController::sweep() {
   const Result<bool> done = run_while([this] { return ask_of_sweep(); }, [this] { return is_quiet_; });
   if (!done.ok()) return done.error();
   const auto ended =
-      std::ranges::count_if(there, [this](const std::string& name) { return !state_.book.machines().contains(name); });
-  return ended + state_.book.counts().swept;
+      std::ranges::count_if(there, [this](const std::string& name) { return !state_.book.machines().contains(name); }) +
+      state_.book.counts().swept;
+  if (!unread_.empty())
+    return make_error(ErrorCode::kUnavailable,
+                      "{} cannot be read, so machines of {} may be left there ({} ended elsewhere): run stint cloud sweep "
+                      "--launches later",
+                      unread(), plan().name, ended);
+  return ended;
 }
 
 }  // namespace stint

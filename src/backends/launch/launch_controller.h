@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "backends/capacity/ec2_capacity.h"
+#include "backends/capacity/clouds_capacity.h"
 #include "backends/launch/launch_folder.h"
 #include "base/result.h"
 #include "clouds/object_store.h"
@@ -28,10 +28,17 @@ struct LaunchTalk {
   std::function<bool(Duration)> pause;
 };
 
+/// Reads LaunchPlan::clouds. @param source  for messages.
+using CloudsReader = std::function<Result<CloudSettings>(std::string_view json, const std::string& source)>;
+
+/// What the plan says of AWS, where it names no clouds by themselves.
+Ec2Settings ec2_settings_of(const LaunchPlan& plan);
+
 class LaunchController {
  public:
   /// Takes the folder. @return kConflict when another controller has it.
   static Result<std::unique_ptr<LaunchController>> open(const std::string& folder, LaunchTalk talk,
+                                                        const CloudsReader& read_clouds,
                                                         const Environment& environment = process_environment());
 
   /// Until it is over and nothing of it is left, or the person leaves.
@@ -48,8 +55,8 @@ class LaunchController {
   [[nodiscard]] size_t machines() const { return state_.book.machines().size(); }
 
  private:
-  LaunchController(LaunchFolder folder, LaunchState state, std::unique_ptr<ObjectStore> store, std::string root, LaunchTalk talk,
-                   const Environment& environment);
+  LaunchController(LaunchFolder folder, LaunchState state, std::unique_ptr<ObjectStore> store, std::string root, LaunchTalk talk);
+  void open_capacity(const CloudSettings& clouds, const Environment& environment);
   Status bring();
   Status turn(const CapacityAsk& ask);
   [[nodiscard]] CapacityAsk decide();
@@ -59,6 +66,8 @@ class LaunchController {
   [[nodiscard]] LaunchSight sight() const;
   bool pass_output_on(const std::string& machine, const LaunchReport& report);
   void tell(const CapacityNews& news);
+  void tell_unread(const CapacityList& list);
+  [[nodiscard]] std::string unread() const;
   [[nodiscard]] bool is_over() const { return record().end() || record().stopped(); }
   Result<bool> run_while(const std::function<CapacityAsk()>& ask, const std::function<bool()>& is_done);
 
@@ -67,15 +76,16 @@ class LaunchController {
   std::unique_ptr<ObjectStore> store_;
   std::string root_;  ///< key of LaunchPlan::store
   LaunchTalk talk_;
-  std::unique_ptr<Ec2Capacity> capacity_;
+  std::unique_ptr<Capacity> capacity_;
   std::map<std::string, HeardReport> reports_;
   std::set<std::string> heard_out_;  ///< machines that are gone and whose last words are known
   Instant next_look_;
   Instant last_news_, next_list_;
   std::string why_;  ///< told last
   bool is_sweep_ = false;
-  std::optional<int64_t> quiet_list_;  ///< the call of a list asked for while nothing was under way
-  bool is_quiet_ = false;              ///< and its answer: nothing of ours is there but what the book knows
+  std::vector<UnreadProvider> unread_;  ///< by the last list
+  std::optional<int64_t> quiet_list_;   ///< the call of a list asked for while nothing was under way
+  bool is_quiet_ = false;               ///< and its answer: nothing of ours is there but what the book knows
 };
 
 }  // namespace stint

@@ -145,7 +145,7 @@ class LaunchMachine {
                                         "--retries",
                                         std::to_string(plan_.retries),
                                         "--cloud",
-                                        "aws",
+                                        options_.cloud,
                                         "--look-every",
                                         rate,
                                         "--events",

@@ -8,10 +8,11 @@
 namespace stint {
 
 struct LaunchMachineOptions {
-  std::string store;    ///< LaunchPlan::store
-  std::string machine;  ///< this one's name
-  std::string program;  ///< of this very stint
-  std::string folder;   ///< to work in; made where it is missing
+  std::string store;          ///< LaunchPlan::store
+  std::string machine;        ///< this one's name
+  std::string cloud = "aws";  ///< whose it is, as `stint run --cloud` takes it
+  std::string program;        ///< of this very stint
+  std::string folder;         ///< to work in; made where it is missing
 };
 
 /// For a process without threads. SIGTERM is passed on: the command saves and ends.

@@ -213,7 +213,9 @@ Result<std::vector<std::string>> gather(const BackupOptions& options, const std:
     if (::chmod(copy.c_str(), 0600) != 0) return cannot(copy, "kept from others");
   }
   for (const std::string name : kOtherFiles) {
-    const std::string path = options.state_folder + "/" + name;
+    std::string path = options.state_folder + "/" + name;
+    // Where a starter gives jobs their accounts, the book is in its folder.
+    if (!is_regular_file(path) && name == "accounts.json") path = (fs::path(options.state_folder) / "work" / name).string();
     if (!is_regular_file(path)) continue;
     TRY_ASSIGN(const std::string bytes, read_all(path));
     TRY(write_file_atomically(folder + "/" + name, bytes));

@@ -18,8 +18,18 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What cannot be had, and which pools are left alone for now.
+/// "Azure (why), Google Cloud (why)"; empty = all were read.
+std::string unread_of(const Json& body) {
+  std::string all;
+  for (const Json& each : body.value("unread", Json::array()))
+    all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", each["name"].get<std::string>(), each["why"].get<std::string>());
+  return all;
+}
+
+/// What cannot be had, which pools are left alone for now, and who could not be read.
 void tell_of_lack(const Json& body) {
+  if (const std::string unread = unread_of(body); !unread.empty())
+    tell("not read: {}: of machines there it is not known whether they still are\n", unread);
   for (const Json& lack : body["missing"])
     tell("{}: {} more wanted: {}\n", lack["pool"].get<std::string>(), lack["machines"].dump(), lack["why"].get<std::string>());
   for (const Json& pool : body["left_alone"])
@@ -59,10 +69,17 @@ Status list_capacity(DaemonClient& client, const ClientOptions& options) {
 Status sweep_capacity(DaemonClient& client, const ClientOptions& options) {
   TRY_ASSIGN(const Json before, client.get("/v1/capacity"));
   TRY_ASSIGN(const Json body, client.send("POST", "/v1/capacity/sweep", nullptr));
-  if (options.json) return print_json(body);
+  const std::string unread = unread_of(body);
   const int64_t swept = body["swept"].get<int64_t>() - before["swept"].get<int64_t>();
-  say("{} listed: {} known, {} ended that the daemon did not know.\n", body["by"].get<std::string>(), body["machines"].size(),
-      swept);
+  if (options.json)
+    TRY(print_json(body));
+  else
+    say("{}: {} known, {} ended that the daemon did not know.\n",
+        unread.empty() ? body["by"].get<std::string>() + " listed" : "what could be listed", body["machines"].size(), swept);
+  if (!unread.empty())
+    return make_error(ErrorCode::kUnavailable,
+                      "not read: {}: machines there that the daemon does not know were not ended. Run stint cloud sweep again",
+                      unread);
   return {};
 }
 

@@ -12,12 +12,11 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/parser.h"
+#include "cli/run/local_job_options.h"
 #include "cli/tls_options.h"
 #include "clouds/metadata_address.h"
 #include "daemon/daemon.h"
 #include "daemon/front.h"
-#include "documents/workload_row.h"
-#include "host/disk_room.h"
 #include "host/service_manager.h"
 
 namespace stint {
@@ -57,9 +56,7 @@ struct DaemonArguments {
   bool plain_beyond_loopback = false;
   AuditHeadsOptions audit_heads;
   std::string audit_heads_every = "1h";
-  std::string disk_reserve;
-  std::string log_limit;
-  std::string job_memory;
+  LocalJobArguments jobs;
   std::string fence_after;
 };
 
@@ -88,6 +85,7 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.audit_policy = daemon.config().audit_log;
   front.audit_heads = arguments.audit_heads;
   front.backend = &daemon.backend();
+  front.tasks = daemon.tasks();
   front.job_logs = daemon.job_logs();
   front.log_keeping = daemon.config().job_logs;
   front.client_rules = daemon.config().fleet.govern.clients;
@@ -99,6 +97,7 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
   front.bills = &daemon.bills();
   front.power = &daemon.power();
   front.off = &daemon.off_machines();
+  front.cluster = daemon.cluster_rest();
   front.replicas = &daemon.replicas();
   front.alerts = &daemon.alerts();
   front.telemetry = &daemon.telemetry();
@@ -110,23 +109,6 @@ Result<std::unique_ptr<Front>> open_front(Daemon& daemon, const DaemonArguments&
 void give_large_blocks_back() {
   constexpr int kLarge = 128 << 10;  // bytes: glibc's own bound to begin with
   mallopt(M_MMAP_THRESHOLD, kLarge);
-}
-
-/// As it was given; else a twentieth of the disk, at most a gibibyte.
-Result<Bytes> read_disk_reserve(const DaemonArguments& arguments) {
-  if (!arguments.disk_reserve.empty()) {
-    const auto reserve = parse_size(arguments.disk_reserve);
-    if (!reserve || *reserve < Bytes())
-      return invalid("--disk-reserve {}: give a size, such as 1GiB, or 0", excerpt(arguments.disk_reserve));
-    return *reserve;
-  }
-  constexpr int64_t kPart = 20;
-  std::error_code ignored;
-  std::filesystem::path at = std::filesystem::absolute(arguments.daemon.state_folder, ignored);
-  while (!std::filesystem::exists(at, ignored) && at != at.parent_path())
-    at = at.parent_path();
-  const auto room = disk_room(at.string());
-  return room ? std::min(Bytes::gibi(int64_t{1}), Bytes::of(room->size.count() / kPart)) : Bytes();
 }
 
 Status run_daemon(DaemonArguments arguments) {
@@ -148,26 +130,8 @@ Status run_daemon(DaemonArguments arguments) {
     return invalid("--audit-heads-every '{}': expected a second or more, such as 1h", excerpt(arguments.audit_heads_every));
   arguments.audit_heads.every = *heads_every;
   give_large_blocks_back();
-  for (std::string& device : arguments.daemon.job_devices) {
-    constexpr std::string_view kDev = "/dev/";
-    if (!device.starts_with(kDev) || device.size() == kDev.size() || device.find("..") != std::string::npos)
-      return invalid("--job-device {}: give a file or folder below /dev, such as /dev/kvm", excerpt(device));
-    device.erase(0, kDev.size());
-  }
-  if (arguments.daemon.job_processes < 0) return invalid("--job-processes: give a number above 0");
-  if (!arguments.log_limit.empty()) {
-    const auto limit = parse_size(arguments.log_limit);
-    if (!limit || *limit < Bytes())
-      return invalid("--job-log-limit {}: give a size, such as 256MiB", excerpt(arguments.log_limit));
-    arguments.daemon.job_log_limit = *limit;
-  }
-  if (!arguments.job_memory.empty()) {
-    arguments.daemon.job_memory = parse_size(arguments.job_memory);
-    if (!arguments.daemon.job_memory || *arguments.daemon.job_memory < Bytes())
-      return invalid("--job-memory {}: give a size, such as 4GiB, or 0 for no limit", excerpt(arguments.job_memory));
-  }
   TRY_ASSIGN(arguments.daemon.cloud, cloud_named(arguments.cloud));
-  TRY_ASSIGN(arguments.daemon.disk_reserve, read_disk_reserve(arguments));
+  TRY(read_local_job_options(arguments.daemon, arguments.jobs));
   const ServiceManager manager;
   const Signals signals;
   arguments.daemon.keep_waiting = [&](const std::string& news) {
@@ -260,33 +224,11 @@ void add_daemon_command(Command& app, Action& action) {
           "whose notices of interruption to heed on the machine that jobs run on: aws, gcp, azure, none, or auto: as its "
           "firmware says")
       ->capture_default_str();
-  command->add_option("--jobs-as", options->daemon.jobs_as,
-                      "the system's user that all jobs run as; the daemon must be root for that");
+  add_local_job_options(*command, options->daemon, options->jobs);
   command->add_option(
-      "--jobs-as-range", options->daemon.jobs_as_range,
-      "user ids such as 70000-79999: each user of a client has one for ever, with a home, a /tmp and processes that others "
-      "do not see; the daemon must be root for that");
-  command->add_option("--jobs-home", options->daemon.jobs_home, "with --jobs-as-range: folder for their homes; else STATE-jobs");
-  command->add_option(
-      "--disk-reserve", options->disk_reserve,
-      "of the disk with the state folder, kept for the daemon's records: with less free what jobs print is not kept, then "
-      "no job comes in (default: a twentieth, at most 1GiB)");
-  command->add_option(
-      "--job-device", options->daemon.job_devices,
-      "file or folder below /dev that jobs of other accounts find beside the usual ones and their GPUs; may be repeated");
-  command->add_option("--gpu-scrub", options->daemon.gpu_scrub,
-                      "program that overwrites the memory of a GPU before another client's job gets it: called with the GPU's "
-                      "index and UUID, ends "
-                      "with 0; until it does, no job begins there");
-  command->add_option("--job-processes", options->daemon.job_processes,
-                      "processes and threads that each task of a job may have; else 16384, at most a quarter of the machine's");
-  command->add_option(
-      "--job-memory", options->job_memory,
-      "memory of each task of a job that names none, such as 4GiB; 0 = no limit. Else its share of the machine's, by "
-      "its GPUs or CPUs, where --cgroup limits tasks as a whole");
-  command->add_option(
-      "--job-log-limit", options->log_limit,
-      "bytes such as 256MiB (the default) that a task's output, and its errors, may take; the oldest go first. 0 = no limit");
+      "--starter", options->daemon.starter,
+      "socket of `stint starter`, which starts jobs in place of this process; then this one needs no rights, and options "
+      "of jobs are the starter's");
   command->add_flag("--insecure-shared-user", options->daemon.insecure_shared_user,
                     "jobs run as the daemon's own user: whoever submits can read its tokens and act as operator");
   command->add_option(
@@ -301,8 +243,6 @@ void add_daemon_command(Command& app, Action& action) {
       ->type_name("DURATION")
       ->capture_default_str();
   command->add_flag("--audit-syslog", options->audit_heads.syslog, "send each head to syslog, too, as a notice of facility auth");
-  command->add_option("--cgroup", options->daemon.cgroup,
-                      "folder of the cgroup v2 tree for limits of CPU and memory; made when it is missing");
   command->add_option("--listen", options->listen, "IP address and port of the API, such as 127.0.0.1:8470; else as configured");
   add_tls_options(*command, options->tls, options->plain_beyond_loopback);
   command->footer("Example: stint daemon --config fleet.json --state /var/lib/stint --jobs-as-range 70000-79999");

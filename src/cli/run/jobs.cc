@@ -285,7 +285,10 @@ Status show_logs(DaemonClient& client, const LogOptions& options) {
     // An older daemon says nothing of it.
     const int64_t gone = told == nullptr ? (asked >= 0 ? begins - asked : 0) : parse_int(*told).value_or(0);
     if (gone > 0 && !piece.body.empty())
-      fmt::print(stderr, "stint: {} bytes before this are gone: the daemon keeps the newest of a log (--job-log-limit)\n", gone);
+      fmt::print(stderr,
+                 "stint: {} bytes before this are gone: the daemon keeps the newest of a log (--job-log-limit, job_logs, its "
+                 "client's quota)\n",
+                 gone);
     else if (gone > 0)
       fmt::print(stderr,
                  "stint: {} bytes that it printed are gone: logs of ended jobs stay as long as job_logs and their client's quota "

@@ -1,5 +1,6 @@
 // stint launch: a command on a machine that is bought for it, followed, replaced when it is taken back, and given back at the end.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "backends/launch/launch_controller.h"
 #include "backends/launch/launch_machine.h"
@@ -20,9 +22,13 @@
 #include "cli/run/launch_offers.h"
 #include "cli/run/launch_state.h"
 #include "cli/run/launch_view.h"
+#include "clouds/aws_credentials.h"
+#include "clouds/gce_machine.h"
 #include "clouds/object_transfer.h"
+#include "daemon/power/cloud_config.h"
 #include "host/clock.h"
 #include "host/fed_command.h"
+#include "host/file.h"
 #include "host/secret.h"
 #include "host/sha256.h"
 
@@ -36,14 +42,15 @@ constexpr const char* kThisProgram = "/proc/self/exe";
 
 struct LaunchArguments {
   std::vector<std::string> command;
-  std::string resume, stop, state, cloud = "aws", name, store;
+  std::string resume, stop, state, name, store, history;
   // What runs.
   std::string folder = ".", data, checkpoint_folder = "checkpoints", program = kThisProgram;
   std::vector<std::string> excluded, environment;
   int64_t keep = 3, retries = 3;
   // On what.
   LaunchNeeds needs;
-  std::vector<std::string> zones, subnets, security_groups, tags;
+  std::string clouds_file;
+  std::vector<std::string> clouds, zones, subnets, security_groups, tags;
   std::string image, launch_template, key_name, instance_profile, limit;
   bool on_demand = false;
   // Until when.
@@ -89,15 +96,40 @@ Result<Duration> launch_time_of(const std::string& text, const char* option, Dur
   return Duration::seconds(time->whole_seconds());
 }
 
+/// The clouds of --clouds, those of --cloud alone; none without a file.
+Result<CloudSettings> launch_clouds_of(const LaunchArguments& a, LaunchPlan& plan) {
+  CloudSettings clouds;
+  const auto is_wanted = [&a](const char* name) {
+    return a.clouds.empty() || std::ranges::find(a.clouds, name) != a.clouds.end();
+  };
+  for (const std::string& cloud : a.clouds)
+    if (cloud != "aws" && (a.clouds_file.empty() || (cloud != "gcp" && cloud != "azure")))
+      return invalid(
+          "--cloud {}: aws; or, with a file that says what their machines are made of (--clouds clouds.json), gcp and azure: "
+          "docs/launch.md",
+          excerpt(cloud));
+  if (a.clouds_file.empty()) return clouds;
+  const bool has_more = !a.image.empty() || !a.launch_template.empty() || !a.instance_profile.empty() || !a.subnets.empty() ||
+                        !a.security_groups.empty() || !a.key_name.empty() || !a.tags.empty();
+  if (has_more)
+    return invalid(
+        "--clouds {}: the file says what machines are made of: leave out --image, --launch-template, --instance-profile, "
+        "--subnet, --security-group, --key-name and --tag",
+        a.clouds_file);
+  TRY_ASSIGN(plan.clouds, read_all(a.clouds_file));
+  TRY_ASSIGN(clouds, parse_clouds(plan.clouds, a.clouds_file));
+  if (!is_wanted("aws")) clouds.aws.reset();
+  if (!is_wanted("gcp")) clouds.gcp.reset();
+  if (!is_wanted("azure")) clouds.azure.reset();
+  if (!clouds.is_on())
+    return invalid("--cloud {}: {} has none of these", fmt::format("{}", fmt::join(a.clouds, ",")), a.clouds_file);
+  if (clouds.gcp && plan.lifetime > kGceLongestRun) return invalid("--lifetime {}: Google takes at most 120 days", a.lifetime);
+  return clouds;
+}
+
 /// All of the plan that the words say; what is to be looked up is not in it yet.
 Result<LaunchPlan> launch_plan_of(const LaunchArguments& a) {
-  if (a.cloud != "aws")
-    return invalid(
-        "--cloud {}: stint launch buys machines of AWS alone so far. On a machine of another cloud that you have made, "
-        "stint run --cloud {} looks after the command and its checkpoints",
-        excerpt(a.cloud), excerpt(a.cloud));
   TRY_ASSIGN(const ObjectUrl store, parse_object_url(a.store));
-  if (store.provider != CloudProvider::kAws) return invalid("--store {}: machines of AWS speak through s3://", a.store);
   LaunchPlan plan{.name = a.name.empty() ? "launch-" + random_hex(4) : a.name,
                   .owner = "stint-launch-" + random_hex(8),
                   .store = {},
@@ -118,8 +150,8 @@ Result<LaunchPlan> launch_plan_of(const LaunchArguments& a) {
   while (root.ends_with('/'))
     root.pop_back();
   plan.store = root + "/" + plan.name;
-  if (plan.image.empty() && plan.launch_template.empty())
-    return invalid("--image: what machines start from, such as ami-0123456789abcdef0; or --launch-template");
+  if (plan.image.empty() && plan.launch_template.empty() && a.clouds_file.empty())
+    return invalid("--image: what machines start from, such as ami-0123456789abcdef0; or --launch-template; or --clouds");
   if (plan.checkpoint_folder.empty()) return invalid("--checkpoint-dir: a folder of the working directory");
   TRY_ASSIGN(plan.environment, launch_pairs_of(a.environment, "--env"));
   TRY_ASSIGN(plan.subnets, launch_pairs_of(a.subnets, "--subnet"));
@@ -143,25 +175,45 @@ Result<LaunchPlan> launch_plan_of(const LaunchArguments& a) {
   return plan;
 }
 
-/// What is to be bought, at the prices of the moment.
-Status look_offers_up(const LaunchArguments& a, LaunchPlan& plan) {
+/// AWS by the words alone: in one region.
+Result<CloudSettings> aws_alone(LaunchPlan& plan) {
   AwsCredentialChain credentials;
   if (plan.region.empty()) {
     TRY_ASSIGN(plan.region, credentials.region());
   }
   if (plan.region.empty()) return invalid("--region: where the machines are bought, such as us-east-1; or set AWS_REGION");
+  CloudSettings clouds;
+  clouds.aws = ec2_settings_of(plan);
+  return clouds;
+}
+
+/// What is to be bought, at the prices of the moment.
+Status look_offers_up(const LaunchArguments& a, LaunchPlan& plan) {
+  TRY_ASSIGN(CloudSettings clouds, launch_clouds_of(a, plan));
+  if (!clouds.is_on()) {
+    TRY_ASSIGN(clouds, aws_alone(plan));
+  }
   LaunchNeeds needs = a.needs;
   needs.region = plan.region;
-  TRY_ASSIGN(const Catalog catalog, open_catalog(""));
+  if (clouds.aws) needs.providers.emplace_back("aws");
+  if (clouds.gcp) needs.providers.emplace_back("gcp");
+  if (clouds.azure) needs.providers.emplace_back("azure");
+  TRY_ASSIGN(const Catalog catalog, open_catalog(a.history));
   TRY_ASSIGN(const LaunchTypes types, launch_types(needs, catalog));
-  std::vector<std::string> names;
-  for (const LaunchTypes::Type& type : types.types)
-    names.push_back(type.name);
-  Ec2Client client(credentials, {.region = plan.region});
-  TRY_ASSIGN(const std::vector<Ec2SpotPrice> spot, client.spot_prices(names));
-  const OfferLimits limits{
-      .spot = !a.on_demand, .on_demand = a.on_demand || plan.deadline.has_value(), .zones = a.zones, .limit = plan.limit};
-  TRY_ASSIGN(plan.offers, launch_offers(types, spot, limits, plan.region, catalog));
+  const OfferLimits limits{.spot = !a.on_demand,
+                           .on_demand = a.on_demand || plan.deadline.has_value(),
+                           .region = plan.region,
+                           .zones = a.zones,
+                           .limit = plan.limit};
+  LaunchMarket market = look_at_clouds(clouds, types, limits, catalog);
+  for (const std::string& why : market.offers.empty() ? std::vector<std::string>() : market.unasked)
+    tell("stint: {}\n", why);
+  if (!market.old.empty())
+    tell(
+        "stint: the catalogue's price is older than half a year: {}. stint catalog refresh fetches new ones, and --history takes "
+        "them\n",
+        fmt::join(std::set<std::string>(market.old.begin(), market.old.end()), ", "));
+  TRY_ASSIGN(plan.offers, launch_offers(types, std::move(market), limits));
   plan.gpu_model = types.gpu_model;
   plan.gpus = types.gpus;
   if (plan.takes <= Duration() && types.types.front().takes)
@@ -195,6 +247,8 @@ Status bring_program(const LaunchArguments& a, LaunchPlan& plan) {
   plan.program = fmt::format("{}/programs/stint-{}", plan.store.substr(0, plan.store.rfind('/')), plan.program_sha256);
   TRY_ASSIGN(const ObjectUrl url, parse_object_url(plan.program));
   TRY_ASSIGN(const auto store, open_object_store(url));
+  // Machines fetch it by such an address: without one none is to be bought.
+  if (const auto address = store->link(url.key, kHour); !address.ok()) return address.error();
   if (store->head(url.key).ok()) return {};
   if (store->last_failure() != CloudFailure::kNotFound) return store->head(url.key).error();
   std::error_code failed;
@@ -232,7 +286,7 @@ LaunchTalk talk_of(const LeaveSignals& signals, bool as_json) {
 
 ExitCode control(const std::string& folder, bool stops, bool as_json) {
   const LeaveSignals signals;
-  auto controller = LaunchController::open(folder, talk_of(signals, as_json));
+  auto controller = LaunchController::open(folder, talk_of(signals, as_json), parse_clouds);
   if (!controller.ok()) return fail(controller.error().message);
   const std::string name = (*controller)->plan().name;
   const Result<bool> done = stops ? (*controller)->stop() : (*controller)->run();
@@ -268,8 +322,8 @@ ExitCode begin_launch(const LaunchArguments& a) {
     return keep_launch_plan(folder, plan);
   }();
   if (!ready.ok()) return fail(ready.error().message);
-  tell("stint: launch {}: {} kinds of machines in {}, {} first; `stint launch --stop {}` gives all back\n", plan.name,
-       plan.offers.size(), plan.region, plan.offers.front().name(), plan.name);
+  tell("stint: launch {}: {} kinds of machines, {} first; `stint launch --stop {}` gives all back\n", plan.name,
+       plan.offers.size(), plan.offers.front().name(), plan.name);
   return control(folder, false, a.json);
 }
 
@@ -307,8 +361,12 @@ void add_launch_command(Command& app, Action& action) {
   command->add_option("--resume", a->resume, "go on with this launch, after its controller ended however")->type_name("NAME");
   command->add_option("--stop", a->stop, "end this launch: give its machine back and say what it cost")->type_name("NAME");
   command->add_option("--name", a->name, "of the launch: a–z, 0–9 and -; else drawn");
-  command->add_option("--store", a->store, "where code, checkpoints and output lie: s3://bucket/prefix");
-  command->add_option("--cloud", a->cloud, "whose machines: aws")->capture_default_str();
+  command->add_option("--store", a->store, "where code, checkpoints and output lie: s3://bucket/prefix, gs://…, az://…");
+  command->add_option("--clouds", a->clouds_file,
+                      "file that says what machines of AWS, Google Cloud and Azure are made of: the cheapest is bought");
+  command->add_option("--cloud", a->clouds, "of these alone: aws, gcp, azure; parted by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--folder", a->folder, "the working directory: it is packed and brought")->capture_default_str();
   command->add_option("--exclude", a->excluded, "not packed: names or patterns as tar has them; repeatable")
       ->allow_extra_args(false);
@@ -336,7 +394,8 @@ void add_launch_command(Command& app, Action& action) {
   command->add_option("--limit-per-hour", a->limit, "USD: no dearer machine");
   command->add_option("--lifetime", a->lifetime, "a machine ends by itself then, whatever becomes of this program")
       ->capture_default_str();
-  command->add_option("--region", a->needs.region, "of AWS; else AWS_REGION");
+  command->add_option("--region", a->needs.region, "this one alone; without --clouds of AWS, else AWS_REGION");
+  command->add_option("--history", a->history, "lay this History's imported prices over the built-in ones");
   command->add_option("--zone", a->zones, "these zones alone; parted by commas")->delimiter(',');
   command->add_option("--image", a->image, "what machines start from: ami-…");
   command->add_option("--launch-template", a->launch_template, "in its place, or beside it for disks and network");
@@ -347,7 +406,7 @@ void add_launch_command(Command& app, Action& action) {
   command->add_option("--tag", a->tags, "KEY=VALUE on machines and disks; repeatable")->allow_extra_args(false);
   command->add_option("--ready-within", a->ready_within, "a machine that is not up by then is given up")->capture_default_str();
   command->add_option("--look-every", a->look_every, "at what the machine tells")->capture_default_str();
-  command->add_option("--list-lag", a->list_lag, "how far EC2's lists may be behind")->capture_default_str();
+  command->add_option("--list-lag", a->list_lag, "how far the clouds' lists may be behind")->capture_default_str();
   command->add_option("--program", a->program, "the stint that the machine runs")->capture_default_str();
   command->add_option("--state", a->state, "folder of the launches; else STINT_LAUNCHES or ~/.local/state/stint/launches");
   command->add_flag("--dry-run", a->dry_run, "say what would be bought, and buy nothing");
@@ -364,6 +423,7 @@ void add_launch_machine_command(Command& app, Action& action) {
   Command* command = app.add_subcommand("launch-machine", "Runs a launch's command on its machine")->group("");
   command->add_option("STORE", options->store, "of the launch")->required();
   command->add_option("MACHINE", options->machine, "this one's name")->required();
+  command->add_option("CLOUD", options->cloud, "whose it is")->capture_default_str();
   command->callback([options, &action] {
     action = [options] {
       options->program = fs::canonical(kThisProgram).string();

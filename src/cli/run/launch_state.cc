@@ -9,6 +9,7 @@
 #include "cli/json_text.h"
 #include "cli/output.h"
 #include "cli/run/launch_view.h"
+#include "daemon/power/cloud_config.h"
 #include "host/clock.h"
 #include "report/table.h"
 
@@ -69,7 +70,7 @@ Status sweep_launches(const std::string& state_folder, bool as_json) {
                                 std::this_thread::sleep_for(std::chrono::nanoseconds(time.count_ns()));
                                 return false;
                               }};
-    auto controller = LaunchController::open(state_folder + "/" + name, talk);
+    auto controller = LaunchController::open(state_folder + "/" + name, talk, parse_clouds);
     if (!controller.ok() && controller.error().code == ErrorCode::kConflict) {
       tell("{}: its controller runs, and sweeps by itself\n", name);
       continue;

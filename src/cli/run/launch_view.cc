@@ -14,16 +14,16 @@ std::string clock_of(Instant at) {
 
 std::string launch_place_of(const LaunchPlan& plan, const std::string& pool) {
   const LaunchOffer* offer = plan.offer(pool);
-  return offer == nullptr ? pool : offer->zone.empty() ? plan.region : offer->zone;
+  return offer == nullptr ? pool : offer->place().empty() ? plan.region : offer->place();
 }
 
 }  // namespace
 
 std::string launch_offers_table(const LaunchPlan& plan, const Screen& screen) {
-  Table table({{"instance type"}, {"zone"}, {"market"}, {"USD per hour", Align::kRight}});
+  Table table({{"instance type"}, {"zone"}, {"market"}, {"USD per hour", Align::kRight}, {"cloud"}});
   for (const LaunchOffer& offer : plan.offers)
-    table.add_row({offer.instance_type, offer.zone.empty() ? plan.region : offer.zone, std::string(name_of(offer.market)),
-                   offer.rate.per_hour().to_decimal()});
+    table.add_row({offer.instance_type, offer.place(), std::string(name_of(offer.market)), offer.rate.per_hour().to_decimal(),
+                   offer.provider});
   return table.render(screen);
 }
 
@@ -78,6 +78,7 @@ nlohmann::ordered_json launch_json(const LaunchPlan& plan, const LaunchRecord& r
     const LaunchOffer* offer = plan.offer(each.pool);
     json["machines"].push_back({{"name", each.name},
                                 {"instance_type", offer == nullptr ? "" : offer->instance_type},
+                                {"provider", offer == nullptr ? "" : offer->provider},
                                 {"zone", offer == nullptr ? "" : offer->zone},
                                 {"market", offer == nullptr ? "" : name_of(offer->market)},
                                 {"per_hour", each.rate.per_hour().to_decimal()},
