@@ -91,7 +91,11 @@ def weigh(stint, environment, folder, file):
                                    "--connections", "1", "--items", str(items), "--seconds", str(seconds), "--json",
                                    *(f"--shape={name}.1={LENGTH}" for name in free if model == "m")], capture_output=True, text=True, check=False)
             told = json.loads(done.stdout)
+            if told["answered"] < 4 and not told["refused"] and seconds < 60:  # a machine that is busy with other work
+                server.wait_for(lambda: server.metric("stint_serve_request_bytes") == 0)  # the last request was left before its answer
+                return load(model, items, seconds * 4)
             assert told["answered"] > 0 and told["answered"] >= told["sent"] - 1, told
+            return None
         ask_to_load("nothing")
         load("nothing", 1, 0.2)
         for items in (1, MAX_BATCH):

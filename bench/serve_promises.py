@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """The load that the inference server promises to keep a p99 at, and whether it does: five models and more, each alone in a server, by open load (Poisson) at
-that rate, timed from when requests were due.
+that rate, timed from when requests were due; and from when they were sent, which a client that cannot send so many makes later.
 
 Usage: bench/serve_promises.py STINT ONNXRUNTIME [--real FOLDER] [--seconds N] [--prefix WORD …]. Needs numpy and onnx (PyPI, below 1.18). FOLDER: ONNX files of
 others, as the wheels of magika and rapidocr_onnxruntime hold them (`pip download --no-deps`, unzip); which sizes their free dimensions get stands below.
-`--prefix chrt -r 1` gives server and client a core each where other work runs beside it.
+`--prefix chrt -r 1` gives server and client a core each where other work runs beside it; `--server-cpus 0 --client-cpus 1` keeps them apart: the server then promises what
+its cores can do.
 """
 import argparse
 import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -39,9 +41,14 @@ def main():
     parser.add_argument("--real")
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--server-cpus")
+    parser.add_argument("--client-cpus")
     parser.add_argument("--prefix", nargs=argparse.REMAINDER, default=[])
     arguments = parser.parse_args()
     environment = dict(os.environ, STINT_ONNXRUNTIME=arguments.onnxruntime)
+
+    def on(cpus):
+        return [*arguments.prefix, *(["taskset", "-c", cpus] if cpus else [])]
     for name, (source, sizes, limit) in MODELS.items():
         if arguments.only and not any(part in name for part in arguments.only) or isinstance(source, str) and not arguments.real:
             continue
@@ -62,21 +69,22 @@ def main():
                             given = dim.dim_param if dim.dim_param not in ("", "?") else f"{value.name}.{place}"
                             named[given] = {"largest": sizes[f"{value.name}.{place}"]}
             (version.parent / "model.json").write_text(json.dumps({"promise_p99_ms": limit, "tune": True, "queue": 8192, "dimensions": named}))
-            server = RunningServer(arguments.stint, version.parent.parent, environment=environment, prefix=arguments.prefix)
+            server = RunningServer(arguments.stint, version.parent.parent, environment=environment, prefix=on(arguments.server_cpus))
             try:
                 assert "not served" not in server.said, server.said
                 shapes = [f"--shape={key}={size}" for key, size in sizes.items()]
 
                 def load(rate, seconds):
-                    done = subprocess.run([*arguments.prefix, arguments.stint, "serve", "load", "--server", f"127.0.0.1:{server.port}", "--model", "m", "--rate", str(rate),
+                    done = subprocess.run([*on(arguments.client_cpus), arguments.stint, "serve", "load", "--server", f"127.0.0.1:{server.port}", "--model", "m", "--rate", str(rate),
                                            "--seconds", str(seconds), "--p99", f"{limit}ms", "--json", *shapes], capture_output=True, text=True, check=False)
                     return json.loads(done.stdout)
                 promised = server.metric("stint_serve_promised_requests_per_second")
                 load(max(1, promised / 4), 1)
                 turns = [load(promised, arguments.seconds) for _ in range(TURNS)]
                 p99 = sorted(turn["latency"]["p99_ms"] for turn in turns)
+                sent = statistics.median(turn["from_sent"]["p99_ms"] for turn in turns)
                 beyond = load(promised * 1.5, arguments.seconds)
-                print(f"| {name} | {limit} | {promised:.0f} | {sum(turn['promise_kept'] for turn in turns)} of {TURNS} | {p99[TURNS // 2]:.1f} ({p99[0]:.1f}–{p99[-1]:.1f}) | "
+                print(f"| {name} | {limit} | {promised:.0f} | {sum(turn['promise_kept'] for turn in turns)} of {TURNS} | {p99[TURNS // 2]:.1f} ({p99[0]:.1f}–{p99[-1]:.1f}) | {sent:.1f} | "
                       f"{'kept' if beyond['promise_kept'] else 'broken'}, {beyond['latency']['p99_ms']:.1f} |", flush=True)
             finally:
                 server.stop()

@@ -146,16 +146,16 @@ class BatchChain {
     settle();
   }
 
+  /// Part of the time in which no batch runs.
+  [[nodiscard]] double paused() const { return waiting_[0] / per_ms_ / cycle(); }
+
   /// Requests by when they come: `see(chance, milliseconds until they have their answer)`.
   template <typename See>
   void each_request(See see) const {
-    // A cycle is a batch, and a pause where none waits at its end.
-    double cycle = 0;
+    const double length = cycle();
+    see(paused(), time_of(1));
     for (size_t q = 0; q < waiting_.size(); ++q)
-      cycle += waiting_[q] * (time_of(batch_at(q)) + (q == 0 ? 1 / per_ms_ : 0));
-    see(waiting_[0] / per_ms_ / cycle, time_of(1));
-    for (size_t q = 0; q < waiting_.size(); ++q)
-      if (waiting_[q] > kNothing) during_batch(waiting_[q] / cycle, batch_at(q), q - std::min(q, batch_at(q)), see);
+      if (waiting_[q] > kNothing) during_batch(waiting_[q] / length, batch_at(q), q - std::min(q, batch_at(q)), see);
   }
 
  private:
@@ -163,6 +163,13 @@ class BatchChain {
   static constexpr int kSteps = 16;  // of a batch, in which a request may come
 
   [[nodiscard]] size_t largest() const { return times_.size(); }
+  /// A batch, and a pause where none waits at its end.
+  [[nodiscard]] double cycle() const {
+    double length = 0;
+    for (size_t q = 0; q < waiting_.size(); ++q)
+      length += waiting_[q] * (time_of(batch_at(q)) + (q == 0 ? 1 / per_ms_ : 0));
+    return length;
+  }
   [[nodiscard]] double time_of(size_t batch) const { return times_[batch - 1]; }
   /// What is started when so many wait; with none, it is the next that comes.
   [[nodiscard]] size_t batch_at(size_t waiting) const { return std::clamp<size_t>(waiting, 1, largest()); }
@@ -229,18 +236,27 @@ double most_per_second(const BatchingReplica& replica) {
   return 1000 * static_cast<double>(replica.batch_ms.size()) / replica.batch_ms.back();
 }
 
-double slowest_response_ms(const BatchingReplica& replica, double per_second, double one_in) {
-  std::vector<std::pair<double, double>> times;  // ms, chance
+BatchTimes batch_times(const BatchingReplica& replica, double per_second) {
+  BatchTimes out;
+  const BatchChain chain(replica, per_second);
+  out.busy = 1 - chain.paused();
   double all = 0;
-  BatchChain(replica, per_second).each_request([&](double chance, double ms) {
-    times.emplace_back(ms, chance);
+  chain.each_request([&](double chance, double ms) {
+    out.times.emplace_back(ms, chance);
     all += chance;
   });
-  std::ranges::sort(times, std::greater());
+  std::ranges::sort(out.times, std::greater());
+  for (auto& [ms, part] : out.times)
+    part /= all;
+  return out;
+}
+
+double slowest_response_ms(const BatchingReplica& replica, double per_second, double one_in) {
+  const BatchTimes found = batch_times(replica, per_second);
   double beyond = 0;
-  for (const auto& [ms, chance] : times)
-    if ((beyond += chance) > all / one_in) return ms;
-  return times.back().first;
+  for (const auto& [ms, part] : found.times)
+    if ((beyond += part) > 1 / one_in) return ms;
+  return found.times.back().first;
 }
 
 double mean_response_ms(const BatchingReplica& replica, double per_second) {

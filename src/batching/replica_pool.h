@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace stint::batching {
@@ -53,6 +54,14 @@ struct BatchingReplica {
 
 /// Requests a second above which a batching replica cannot keep up.
 double most_per_second(const BatchingReplica& replica);
+
+/// What a batching replica does at one rate.
+struct BatchTimes {
+  double busy = 0;                               ///< part of the time in which a batch runs
+  std::vector<std::pair<double, double>> times;  ///< milliseconds of requests, descending, each with its part of them
+};
+/// @param per_second  > 0 and below most_per_second().
+BatchTimes batch_times(const BatchingReplica& replica, double per_second);
 
 /// p99 likewise of a replica that starts the waiting requests, as many as fit, when it is free. @param per_second  that it gets; > 0 and below
 /// most_per_second(). @return milliseconds.

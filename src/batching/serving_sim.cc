@@ -136,12 +136,12 @@ class Replica {
 
 }  // namespace
 
-ServingRun simulate_serving(const LatencyProfile& profile, const ServingSetup& setup, const ArrivalPlan& arrivals,
-                            const ServingLoad& load, const Promise& promise, int64_t requests, uint64_t seed) {
-  CHECK(requests >= 100 && promise.permille > 0 && promise.permille < 1000, "{} requests, {} permille", requests,
+ServingRun simulate_serving(const LatencyProfile& profile, const ServingSetup& setup, const ServingLoad& load,
+                            const Promise& promise, const ServingSample& sample) {
+  CHECK(sample.requests >= 100 && promise.permille > 0 && promise.permille < 1000, "{} requests, {} permille", sample.requests,
         promise.permille);
-  ArrivalStream stream(arrivals, load.per_second, load.replicas, seed);
-  return Replica(profile, setup, promise, requests, seed).run(stream);
+  ArrivalStream stream(sample.arrivals, load.per_second, load.replicas, sample.seed);
+  return Replica(profile, setup, promise, sample.requests, sample.seed).run(stream);
 }
 
 }  // namespace stint::batching

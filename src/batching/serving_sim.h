@@ -33,9 +33,15 @@ struct ServingRun {
   double busy = 0;  ///< of the instances' time
 };
 
-/// @param requests  that are counted, after a tenth more that warm the queue up. What the queue refuses is late.
-/// A run that has broken the promise already is given up.
-ServingRun simulate_serving(const LatencyProfile& profile, const ServingSetup& setup, const ArrivalPlan& arrivals,
-                            const ServingLoad& load, const Promise& promise, int64_t requests, uint64_t seed);
+/// How long one run is, and which.
+struct ServingSample {
+  int64_t requests = 0;  ///< that are counted, after a tenth more that warm the queue up
+  uint64_t seed = 0;
+  ArrivalPlan arrivals = {};
+};
+
+/// What the queue refuses is late. A run that has broken the promise already is given up.
+ServingRun simulate_serving(const LatencyProfile& profile, const ServingSetup& setup, const ServingLoad& load,
+                            const Promise& promise, const ServingSample& sample);
 
 }  // namespace stint::batching

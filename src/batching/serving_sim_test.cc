@@ -91,7 +91,7 @@ double md1_waits_at_most(double rate, double service, double t) {
 TEST(ServingSim, OneAtATimeIsErlangsQueue) {
   const LatencyProfile profile = constant_profile({{1, ms(10)}});
   for (const double per_second : {30.0, 60.0, 75.0}) {
-    const ServingRun run = simulate_serving(profile, {1, {}, 1}, {}, {per_second, 1}, {ms(10'000), 990}, 150'000, 5);
+    const ServingRun run = simulate_serving(profile, {1, {}, 1}, {per_second, 1}, {ms(10'000), 990}, {150'000, 5});
     EXPECT_NEAR(md1_waits_at_most(per_second, 0.01, run.at_promise.to_seconds() - 0.01), 0.99, 0.0025) << per_second;
     EXPECT_NEAR(run.busy, per_second / 100, 0.01);
     EXPECT_TRUE(run.kept);
@@ -100,21 +100,21 @@ TEST(ServingSim, OneAtATimeIsErlangsQueue) {
 
 TEST(ServingSim, ReplicasShareTheLoad) {
   const LatencyProfile profile = constant_profile({{1, ms(10)}});
-  const ServingRun run = simulate_serving(profile, {1, {}, 1}, {}, {240, 4}, {ms(10'000), 990}, 100'000, 5);
+  const ServingRun run = simulate_serving(profile, {1, {}, 1}, {240, 4}, {ms(10'000), 990}, {100'000, 5});
   EXPECT_NEAR(md1_waits_at_most(60, 0.01, run.at_promise.to_seconds() - 0.01), 0.99, 0.002);
 }
 
 TEST(ServingSim, BatchesCarryWhatOneAtATimeCannot) {
   const LatencyProfile profile = constant_profile({{1, ms(10)}, {8, ms(17)}});
-  EXPECT_FALSE(simulate_serving(profile, {1, {}, 1}, {}, {200, 1}, {ms(50), 990}, 20'000, 5).kept);
-  const ServingRun batched = simulate_serving(profile, {8, {}, 1}, {}, {200, 1}, {ms(50), 990}, 20'000, 5);
+  EXPECT_FALSE(simulate_serving(profile, {1, {}, 1}, {200, 1}, {ms(50), 990}, {20'000, 5}).kept);
+  const ServingRun batched = simulate_serving(profile, {8, {}, 1}, {200, 1}, {ms(50), 990}, {20'000, 5});
   EXPECT_TRUE(batched.kept);
   EXPECT_GT(batched.mean_batch, 1.5);
 }
 
 TEST(ServingSim, WaitingAddsTheWaitWhereThereIsNoCompany) {
   const LatencyProfile profile = constant_profile({{1, ms(10)}, {8, ms(10)}});
-  const ServingRun run = simulate_serving(profile, {8, ms(20), 1}, {}, {0.1, 1}, {ms(50), 990}, 1000, 5);
+  const ServingRun run = simulate_serving(profile, {8, ms(20), 1}, {0.1, 1}, {ms(50), 990}, {1000, 5});
   EXPECT_EQ(run.median, ms(30));
 }
 

@@ -101,7 +101,8 @@ class DeviceTuner {
   [[nodiscard]] ServingRun run(const ServingSetup& setup, double per_second, int64_t replicas, int64_t requests,
                                int64_t number) const {
     const uint64_t seed = Prng(options_.seed).fork(static_cast<uint64_t>(number)).next();
-    return simulate_serving(profile_.latency, setup, options_.arrivals, {per_second, replicas}, options_.promise, requests, seed);
+    return simulate_serving(profile_.latency, setup, {per_second, replicas}, options_.promise,
+                            {requests, seed, options_.arrivals});
   }
 
   /// Long runs decide: a start that passed the short ones by luck costs a step up, one that failed them by bad luck a step down.

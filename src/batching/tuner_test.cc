@@ -140,7 +140,7 @@ TEST(Tuner, PromiseIsKeptAtItsAnswerAndBrokenAtTheRefusedNeighbour) {
       int64_t count = 0;
       for (uint64_t seed = 900; seed < 910; ++seed)
         count +=
-            simulate_serving(gpu.latency, s.setup, {}, {options.per_second, s.replicas}, options.promise, options.requests, seed)
+            simulate_serving(gpu.latency, s.setup, {options.per_second, s.replicas}, options.promise, {options.requests, seed})
                 .kept;
       return count;
     };

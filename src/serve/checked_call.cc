@@ -31,11 +31,15 @@ Result<std::shared_ptr<const void>> book(ByteBudget& memory, uint64_t bytes) {
                     memory.used(), memory.room());
 }
 
-Status CheckedCall::check(InferRequest request, CallTerms& terms, ByteBudget& memory) {
+bool harmless(DataType type, std::span<const std::byte> values) {
+  return type == DataType::kBytes ? all_utf8(values) : all_finite(type, values);
+}
+
+Status CheckedCall::check(InferRequest request, CallTerms& terms, ByteBudget& memory, Booked booked) {
   request_ = std::move(request);
   TRY(check_inputs());
   TRY(check_outputs());
-  TRY_ASSIGN(held_, book(memory, bytes_taken()));
+  TRY_ASSIGN(held_, book(memory, bytes_taken(booked)));
   memory_ = &memory;
   terms.items = items_;
   terms.timeout = request_.timeout;
@@ -61,16 +65,22 @@ Result<std::shared_ptr<const void>> CheckedCall::hold_of(const std::vector<Answe
 
 /// A batch has rows of each input and output, and once more where it runs in pieces, appended to each other, which may double them. An
 /// output that is asked for twice is answered twice.
-uint64_t CheckedCall::bytes_taken() const {
+uint64_t CheckedCall::bytes_taken(Booked booked) const {
   constexpr uint64_t kCopiesIn = 2, kCopiesOut = 3, kCopiesOfTexts = kCopiesIn + 1, kTextObject = 48, kHead = 1024;
   const auto items = static_cast<uint64_t>(items_);
   uint64_t bytes = kHead;
-  for (const InferTensor& input : request_.inputs) {
+  const Sizes sizes =
+      booked == Booked::kLargest ? measured_.largest : measured_.padding.filled_up(sizes_in(measured_.inputs, shapes_));
+  for (size_t i = 0; i < order_.size(); ++i) {
+    const InferTensor& input = request_.inputs[order_[i]];
     bytes += input.own.size();
-    if (input.type == DataType::kBytes)
-      bytes += kCopiesOfTexts * input.values().size() + kTextObject * static_cast<uint64_t>(input.count());
+    if (input.type != DataType::kBytes) continue;
+    const auto own = static_cast<uint64_t>(input.count());
+    const uint64_t filled = items * static_cast<uint64_t>(count_of(measured_.inputs[i].shape_with(sizes)));
+    bytes += kCopiesOfTexts * input.values().size() + kTextObject * filled;
+    const size_t text = measured_.padding.none() ? kLikelyText : measured_.padding.value(i).size();
+    if (filled > own) bytes += kCopiesOfTexts * (filled - own) * (kTextHead + text);
   }
-  const Sizes sizes = measured_.padding.filled_up(sizes_in(measured_.inputs, shapes_));
   const auto item_bytes = [&](const TensorSpec& spec, const Shape* most) {
     Shape shape = spec.shape_with(sizes);
     for (size_t d = 0; most != nullptr && d < shape.size(); ++d)
@@ -126,8 +136,7 @@ Status CheckedCall::check_inputs() {
     if (items_ != 0 && shape[0] != items_) return invalid("input {} has {} items, another {}", spec.name, shape[0], items_);
     if (const Status fit = check_values(spec.type, found->values()); !fit.ok())
       return invalid("input {} {}", spec.name, fit.error().message);
-    keeps_apart_ =
-        keeps_apart_ || !(spec.type == DataType::kBytes ? all_utf8(found->values()) : all_finite(spec.type, found->values()));
+    keeps_apart_ = keeps_apart_ || !harmless(spec.type, found->values());
     items_ = shape[0];
     order_.push_back(static_cast<size_t>(found - request_.inputs.begin()));
   }

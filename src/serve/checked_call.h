@@ -20,6 +20,9 @@ struct VersionName {
 /// So many bytes of what requests may take together. @return error, with what to do, when there is no room
 Result<std::shared_ptr<const void>> book(ByteBudget& memory, uint64_t bytes);
 
+/// Of such values nothing spoils the answers of others in a batch.
+bool harmless(DataType type, std::span<const std::byte> values);
+
 class CheckedCall : public InferCall {
  public:
   [[nodiscard]] std::span<const Shape> shapes() const override { return shapes_; }
@@ -32,7 +35,8 @@ class CheckedCall : public InferCall {
       : model_(name.model), version_(name.version), measured_(measured) {}
   /// Takes the request over. @param terms  what it says of itself is put there.
   /// @return error when it does not fit the model, and when there is no room in `memory` for what it takes until it is let go of: its tensors, its rows in batches, its answer.
-  Status check(InferRequest request, CallTerms& terms, ByteBudget& memory);
+  enum class Booked { kOwn, kLargest };  ///< sizes of free dimensions: the request's, or the largest that are served
+  Status check(InferRequest request, CallTerms& terms, ByteBudget& memory, Booked booked = Booked::kOwn);
 
   /// An output that was asked for: its shape begins with the batch.
   struct Answered {
@@ -52,7 +56,7 @@ class CheckedCall : public InferCall {
   std::shared_ptr<const void> held_;  ///< of the budget
 
  private:
-  [[nodiscard]] uint64_t bytes_taken() const;
+  [[nodiscard]] uint64_t bytes_taken(Booked booked) const;
   Status check_inputs();
   Status check_shape(const TensorSpec& spec, const Shape& shape, Sizes& sizes) const;
   Status check_outputs();

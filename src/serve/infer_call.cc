@@ -49,6 +49,8 @@ HttpReply infer_error(int status, std::string_view message) {
 
 HttpReply infer_error(const Error& error) { return infer_error(status_of(error.code), error.message); }
 
+HttpReply refusal_reply(batching::RefusalReason reason) { return infer_error(status_of(reason), batching::name_of(reason)); }
+
 HttpInferCall::HttpInferCall(HttpRequest& request, VersionName name, const MeasuredModel& measured, Responder responder)
     : CheckedCall(name, measured),
       body_(std::move(request.body)),
@@ -82,8 +84,6 @@ void HttpInferCall::answer(std::span<const OutputRows> outputs) {
   responder_.reply(std::move(reply));
 }
 
-void HttpInferCall::refuse(batching::RefusalReason reason) {
-  responder_.reply(infer_error(status_of(reason), batching::name_of(reason)));
-}
+void HttpInferCall::refuse(batching::RefusalReason reason) { responder_.reply(refusal_reply(reason)); }
 
 }  // namespace stint::serve

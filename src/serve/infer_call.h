@@ -13,6 +13,7 @@ namespace stint::serve {
 /// The protocol's form of an error: {"error": "…"}.
 HttpReply infer_error(int status, std::string_view message);
 HttpReply infer_error(const Error& error);
+HttpReply refusal_reply(batching::RefusalReason reason);
 
 /// What reading a call takes.
 struct CallReader {

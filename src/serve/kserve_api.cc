@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "host/replica_proof.h"
+#include "serve/generate_call.h"
 #include "serve/infer_call.h"
 #include "serve/leaver.h"
 
@@ -56,7 +57,8 @@ Json config_json(std::string_view name, const ServedModel& model) {
           {"instance_group",
            Json::array({{{"count", config.instances}, {"kind", model.source().gpu() != nullptr ? "KIND_GPU" : "KIND_CPU"}}})},
           {"dynamic_batching",
-           {{"preferred_batch_size", config.preferred}, {"max_queue_delay_microseconds", config.max_wait.count_ns() / 1000}}}};
+           {{"preferred_batch_size", config.preferred}, {"max_queue_delay_microseconds", config.max_wait.count_ns() / 1000}}},
+          {"model_transaction_policy", {{"decoupled", config.generate.has_value()}}}};
 }
 
 std::optional<std::string_view> header_of(const HttpRequest& request, std::string_view name) {
@@ -95,12 +97,14 @@ bool is_localhost_or_address(std::string_view host) {
 /// Bodies up to this are read on the server's thread: a hand-over costs more.
 constexpr size_t kReadInPlace = size_t{256} << 10;
 
+bool asks_to_infer(std::string_view what) { return what == "infer" || what == "generate" || what == "generate_stream"; }
+
 /// What the address takes.
 Right right_for(const std::vector<std::string>& path) {
   if (path.size() == 3 && path[0] == "v2" && path[1] == "health") return Right::kNone;
   if (path.size() == 1 && path[0] == "metrics") return Right::kMetrics;
   if (path.size() > 3 && path[0] == "v2" && path[1] == "repository") return Right::kControl;
-  return !path.empty() && path.back() == "infer" ? Right::kInfer : Right::kLook;
+  return !path.empty() && asks_to_infer(path.back()) ? Right::kInfer : Right::kLook;
 }
 
 }  // namespace
@@ -140,9 +144,10 @@ void KserveApi::handle(HttpRequest request, const Responder& responder) {
   if (path.size() == 1 && path[0] == "metrics")
     return responder.reply({200, "text/plain; version=0.0.4", {}, serve_metrics(store_, *options_.memory)});
   if (path.size() == 1 && path[0] == "v2")
-    return responder.reply(json_reply({{"name", "stint"},
-                                       {"version", options_.version},
-                                       {"extensions", {"binary_tensor_data", "model_repository", "model_configuration"}}}));
+    return responder.reply(
+        json_reply({{"name", "stint"},
+                    {"version", options_.version},
+                    {"extensions", {"binary_tensor_data", "model_repository", "model_configuration", "generate"}}}));
   if (is_health && path[2] == "live") return responder.reply({200, "application/json", {}, ""});
   if (is_health && path[2] == "ready") return ready(request, responder);
   responder.reply(infer_error(404, "no such address: see /v2"));
@@ -166,23 +171,59 @@ void KserveApi::model(HttpRequest& request, const Responder& responder) {
     rest = 5;
   }
   const std::string_view what = path.size() > rest ? std::string_view(path[rest]) : std::string_view();
-  const bool wants_post = what == "infer";
-  if (path.size() > rest + 1 || (!what.empty() && what != "infer" && what != "ready" && what != "config"))
-    return responder.reply(infer_error(404, "no such address: a model has /ready, /config and /infer"));
+  const bool wants_post = asks_to_infer(what);
+  if (path.size() > rest + 1 || (!what.empty() && !wants_post && what != "ready" && what != "config"))
+    return responder.reply(
+        infer_error(404, "no such address: a model has /ready, /config, /infer, /generate and /generate_stream"));
   if (request.method != (wants_post ? "POST" : "GET"))
-    return responder.reply(infer_error(405, wants_post ? "infer is asked for by POST" : "only GET is possible here"));
+    return responder.reply(
+        infer_error(405, wants_post ? fmt::format("{} is asked for by POST", what) : "only GET is possible here"));
   const std::optional<ServedVersion> served = store_.find(path[2], version);
   if (!served) return responder.reply(infer_error(404, fmt::format("model {} is not served here", excerpt(path[2]))));
   if (what == "ready") return responder.reply({200, "application/json", {}, ""});
   if (what == "config") return responder.reply(json_reply(config_json(path[2], *served->model)));
   if (what.empty()) return responder.reply(json_reply(metadata_json(path[2], store_.versions(path[2]), *served->model)));
+  if (what != "infer") return generate(request, responder, *served, what == "generate_stream");
   infer(request, responder, *served);
 }
 
-void KserveApi::infer(HttpRequest& request, const Responder& responder, const ServedVersion& served) {
-  if (closing_) return responder.reply(infer_error(503, "the server is being stopped"));
+bool KserveApi::takes(const HttpRequest& request, const Responder& responder) const {
   const std::string* encoding = request.header("content-encoding");
-  if (encoding != nullptr && *encoding != "identity") return responder.reply(infer_error(415, "compressed bodies are not read"));
+  if (closing_)
+    responder.reply(infer_error(503, "the server is being stopped"));
+  else if (encoding != nullptr && *encoding != "identity")
+    responder.reply(infer_error(415, "compressed bodies are not read"));
+  else
+    return true;
+  return false;
+}
+
+void KserveApi::generate(HttpRequest& request, const Responder& responder, const ServedVersion& served, bool as_stream) {
+  if (!takes(request, responder)) return;
+  // Until the first answer; after that the stream tells.
+  const auto generation = std::make_shared<std::weak_ptr<HttpGeneration>>();
+  const auto gone = std::make_shared<std::atomic<bool>>(false);
+  responder.on_gone([generation, gone, &reader = reader_] {
+    gone->store(true);
+    reader.submit([generation] {
+      if (const auto begun = generation->lock()) begun->gone();
+    });
+  });
+  reader_.submit([this, held = std::make_shared<HttpRequest>(std::move(request)), responder, served, as_stream, generation,
+                  gone] {
+    CallTerms terms;
+    terms.tenant = options_.access.who(header_of(*held, "authorization"), header_of(*held, "stint-tenant")).tenant;
+    Result<std::shared_ptr<HttpGeneration>> call =
+        HttpGeneration::read(*held, {held->parts.segments[2], served.version}, served.model->measured(),
+                             {large_parser_, *options_.memory}, responder, as_stream ? Answers::kStream : Answers::kOne, terms);
+    if (!call.ok()) return responder.reply(infer_error(call.error()));
+    *generation = *call;  // of this thread alone
+    if (!gone->load()) (*call)->begin(served.model, terms);
+  });
+}
+
+void KserveApi::infer(HttpRequest& request, const Responder& responder, const ServedVersion& served) {
+  if (!takes(request, responder)) return;
   if (request.body.size() <= kReadInPlace) {
     const std::optional<batching::RequestId> id = begin(request, responder, served, parser_);
     if (id && !responder.answered())

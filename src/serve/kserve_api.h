@@ -3,7 +3,8 @@
 //
 // admit() decides by a request's head, before its body is read; handle() takes what was admitted.
 //
-// Source: Open Inference Protocol, version 2, REST; Triton's extensions for binary tensors, model repository and model configuration.
+// Source: Open Inference Protocol, version 2, REST; Triton's extensions for binary tensors, model repository, model configuration and
+// generate.
 #pragma once
 
 #include <atomic>
@@ -51,6 +52,10 @@ class KserveApi {
   /// Reads the call and submits it. @return none: it was refused
   std::optional<batching::RequestId> begin(HttpRequest& request, const Responder& responder, const ServedVersion& served,
                                            InferParser& parser) const;
+  /// @return false: it was refused
+  bool takes(const HttpRequest& request, const Responder& responder) const;
+  /// By the generate extension: one answer, or a stream of them.
+  void generate(HttpRequest& request, const Responder& responder, const ServedVersion& served, bool as_stream);
   void repository(const HttpRequest& request, const Responder& responder);
   void ready(const HttpRequest& request, const Responder& responder) const;
 

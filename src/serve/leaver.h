@@ -17,6 +17,10 @@ class Leaver {
     gone_ = true;
     if (id_) take_out();
   }
+  [[nodiscard]] bool has_gone() {
+    const std::lock_guard lock(mutex_);
+    return gone_;
+  }
   void submitted(std::weak_ptr<ServedModel> model, batching::RequestId id) {
     const std::lock_guard lock(mutex_);
     model_ = std::move(model);

@@ -189,8 +189,13 @@ Result<MeasuredModel> facts_of(Measurement measured, const ServedModelConfig& co
   memory.pinned = config.pinned;
   memory.budget = config.budget.value_or(memory.budget);
   TRY_ASSIGN(Padding padding, Padding::create(measured.inputs, measured.outputs, measured.largest, measured.masked, config));
-  return MeasuredModel{std::move(measured.inputs),  std::move(measured.outputs),       std::move(memory),  std::move(latency),
-                       std::move(measured.largest), std::move(measured.output_shapes), std::move(padding), measured.front};
+  std::optional<GenerationPlan> generation;
+  if (config.generate) {
+    TRY_ASSIGN(generation, GenerationPlan::create(measured.inputs, measured.outputs, measured.largest, *config.generate));
+  }
+  return MeasuredModel{std::move(measured.inputs), std::move(measured.outputs), std::move(memory),
+                       std::move(latency),         std::move(measured.largest), std::move(measured.output_shapes),
+                       std::move(padding),         std::move(generation),       measured.front};
 }
 
 Result<MeasuredModel> measure_model(const ModelSource& source, const ServedModelConfig& config) {

@@ -8,6 +8,7 @@
 #include "batching/latency_profile.h"
 #include "batching/memory_facts.h"
 #include "codec/serving/served_model_file.h"
+#include "serve/generation_plan.h"
 #include "serve/onnx_runtime.h"
 #include "serve/padding.h"
 #include "serve/runtime.h"
@@ -60,7 +61,8 @@ struct MeasuredModel {
   Sizes largest = {};                     ///< of the inputs' free dimensions; empty: none is free
   std::vector<Shape> output_shapes = {};  ///< of an item, with the largest
   Padding padding = {};
-  std::optional<Duration> front = {};  ///< of a request, beside its batch; none: not known
+  std::optional<GenerationPlan> generation = {};  ///< none: each request has one answer
+  std::optional<Duration> front = {};             ///< of a request, beside its batch; none: not known
 };
 
 /// A file that is an ONNX model, wherever it lies.

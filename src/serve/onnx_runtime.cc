@@ -121,7 +121,8 @@ class OnnxModel : public Runtime {
     for (const TensorSpec& spec : outputs_)
       output_names.push_back(spec.name.c_str());
     Held<ort::RunOptions> options(*library_, ort::kReleaseRunOptions);
-    if (trim_.exchange(false)) {
+    const bool larger = is_larger(items, shapes);
+    if (trim_.exchange(false) || larger) {
       TRY(call(ort::kCreateRunOptions, options.out()));
       TRY(call(ort::kAddRunConfigEntry, options.get(), "memory.enable_memory_arena_shrinkage", arenas().c_str()));
     }
@@ -176,6 +177,17 @@ class OnnxModel : public Runtime {
   template <typename Function, typename... Args>
   Status call(ort::Slot<Function> slot, Args... args) const {
     return library_->call(name_, slot, args...);
+  }
+
+  /// Than every batch before. The first batch of a shape takes room piece by piece, later ones as one block. What the pieces of smaller
+  /// ones left would stay beside that for good, by twice what is needed, and how much by the order in which sizes came.
+  bool is_larger(int64_t items, std::span<const Shape> shapes) {
+    int64_t values = 0;
+    for (const Shape& shape : shapes)
+      values += items * count_of(shape);
+    if (gpu_ || values <= most_values_.load()) return false;
+    most_values_ = values;
+    return ++growths_ <= kMostGrowths;  // of lengths that grow one by one there may be many
   }
 
   /// What CUDA cannot compute of a model stays on the processor.
@@ -335,6 +347,8 @@ class OnnxModel : public Runtime {
   std::vector<TensorSpec> outputs_;
   bool one_by_one_ = false;
   std::atomic<bool> trim_ = false;
+  static constexpr int64_t kMostGrowths = 64;
+  std::atomic<int64_t> most_values_ = 0, growths_ = 0;
 };
 
 /// What an operator fails on stands in its message, and that is what a client sent. Called on any thread, by whatever environment there is.

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <utility>
 
+#include "codec/serving/tensor_texts.h"
 #include "serve/measure.h"
 
 namespace stint::serve {
@@ -24,10 +26,6 @@ bool outputs_follow(const std::vector<TensorSpec>& inputs, const std::vector<Ten
   return std::ranges::includes(free_in(inputs), free_in(outputs));
 }
 
-bool has_texts(const std::vector<TensorSpec>& specs) {
-  return std::ranges::find(specs, DataType::kBytes, &TensorSpec::type) != specs.end();
-}
-
 std::vector<int64_t> sizes_up_to(int64_t largest, const std::vector<int64_t>& wanted) {
   std::vector<int64_t> sizes;
   for (const int64_t size : wanted)
@@ -42,8 +40,29 @@ std::vector<int64_t> sizes_up_to(int64_t largest, const std::vector<int64_t>& wa
 bool alike(DataType type, std::span<const std::byte> a, std::span<const std::byte> b) {
   constexpr float kRounding = 1e-3F;
   if (a.size() != b.size()) return false;
+  if (type == DataType::kBytes) return std::ranges::equal(a, b);
   const std::vector<float> left = floats_of(type, a), right = floats_of(type, b);
   return std::ranges::equal(left, right, [](float x, float y) { return std::abs(x - y) <= kRounding * (1 + std::abs(x)); });
+}
+
+using Texts = std::span<const std::string_view>;
+
+/// @param from  of `from_shape`, or none: all is filled in
+void append_texts(Texts from, std::span<const int64_t> from_shape, std::span<const int64_t> to_shape, std::string_view fill,
+                  Values& to) {
+  if (to_shape.empty()) return append_text(to, from.empty() ? fill : from.front());
+  const size_t rows = from.empty() ? 0 : static_cast<size_t>(from_shape.front());
+  const size_t size = rows == 0 ? 0 : from.size() / rows;
+  for (size_t row = 0; std::cmp_less(row, to_shape.front()); ++row)
+    append_texts(row < rows ? from.subspan(row * size, size) : Texts(), from_shape.subspan(1), to_shape.subspan(1), fill, to);
+}
+
+/// The configuration's value for what is filled in must be such as the input holds.
+Status check_pad(const std::vector<TensorSpec>& inputs, const std::string& name, const std::string& input, bool is_text) {
+  const auto spec = std::ranges::find(inputs, input, &TensorSpec::name);
+  if (spec == inputs.end()) return invalid("model.json: dimension {}: pad: the model has no input {}", name, input);
+  if ((spec->type == DataType::kBytes) == is_text) return {};
+  return invalid("model.json: dimension {}: pad: input {} holds {}", name, input, is_text ? "numbers" : "texts: give a text");
 }
 
 }  // namespace
@@ -52,22 +71,23 @@ Result<Padding> Padding::create(const std::vector<TensorSpec>& inputs, const std
                                 const Sizes& largest, const std::vector<std::string>& masked, const ServedModelConfig& config) {
   Padding padding;
   std::map<std::string, double> values;
+  std::map<std::string, std::string> texts;
   for (const auto& [name, dimension] : config.dimensions) {
     if (!largest.contains(name))
       return invalid("model.json: dimension {}: the model's inputs have no such free dimension (they have: {})", name,
                      fmt::join(free_in(inputs), ", "));
     if (!dimension.pad) continue;
-    if (has_texts(inputs) || has_texts(outputs))
-      return invalid("model.json: dimension {}: pad: texts (BYTES) are not filled up: leave pad out, equal sizes share batches",
-                     name);
     if (!outputs_follow(inputs, outputs))
       return invalid(
           "model.json: dimension {}: pad: an output has a free dimension that no input has: its answers cannot be cut back",
           name);
     for (const auto& [input, value] : *dimension.pad) {
-      if (std::ranges::find(inputs, input, &TensorSpec::name) == inputs.end())
-        return invalid("model.json: dimension {}: pad: the model has no input {}", name, input);
+      TRY(check_pad(inputs, name, input, false));
       values[input] = value;
+    }
+    for (const auto& [input, text] : dimension.pad_texts) {
+      TRY(check_pad(inputs, name, input, true));
+      texts[input] = text;
     }
   }
   for (const auto& [name, size] : largest) {
@@ -79,7 +99,8 @@ Result<Padding> Padding::create(const std::vector<TensorSpec>& inputs, const std
   for (const TensorSpec& input : inputs) {
     const float number = values.contains(input.name) ? static_cast<float>(values[input.name]) : 0;
     if (input.type == DataType::kBytes) {
-      padding.values_.emplace_back();
+      const auto bytes = std::as_bytes(std::span(texts[input.name]));
+      padding.values_.emplace_back(bytes.begin(), bytes.end());
       continue;
     }
     Result<Values> value = values_from(input.type, std::span(&number, 1));
@@ -130,12 +151,21 @@ void fill_with(std::span<std::byte> to, std::span<const std::byte> element) {
     std::memcpy(to.data() + at, element.data(), element.size());
 }
 
+void append_corner(TextItems from, const Shape& from_shape, const Shape& to_shape, std::string_view fill, Values& to) {
+  std::vector<std::string_view> texts;
+  while (const std::optional<std::string_view> text = take_text(from.texts))
+    texts.push_back(*text);
+  CHECK(std::cmp_equal(texts.size(), from.items * count_of(from_shape)), "{} texts of {} items", texts.size(), from.items);
+  for (const size_t size = texts.size() / static_cast<size_t>(from.items); from.items > 0; --from.items)
+    append_texts(Texts(texts).last(static_cast<size_t>(from.items) * size).first(size), from_shape, to_shape, fill, to);
+}
+
 Result<std::vector<std::string>> try_mask(Runtime& runtime, const Sizes& largest) {
   const auto& inputs = runtime.inputs();
   const auto mask = std::ranges::find(inputs, kMaskInput, &TensorSpec::name);
   std::vector<std::string> none;
-  if (has_texts(inputs) || has_texts(runtime.outputs())) return none;
-  if (mask == inputs.end() || mask->item_shape != Shape{-1} || !outputs_follow(inputs, runtime.outputs())) return none;
+  if (mask == inputs.end() || mask->item_shape != Shape{-1} || mask->type == DataType::kBytes) return none;
+  if (!outputs_follow(inputs, runtime.outputs())) return none;
   const std::string& name = mask->free.front();
   if (largest.at(name) < 2) return none;
   Sizes half = largest;
@@ -146,15 +176,25 @@ Result<std::vector<std::string>> try_mask(Runtime& runtime, const Sizes& largest
   const std::vector<float> ones(static_cast<size_t>(half[name]), 1);
   TRY_ASSIGN(alone[static_cast<size_t>(mask - inputs.begin())], values_from(mask->type, ones));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    Values& values = together.emplace_back(static_cast<size_t>(count_of(filled[i])) * size_of(inputs[i].type));
+    Values& values = together.emplace_back();
+    if (inputs[i].type == DataType::kBytes) {
+      append_corner({alone[i], 1}, own[i], filled[i], "", values);
+      continue;
+    }
+    values.resize(static_cast<size_t>(count_of(filled[i])) * size_of(inputs[i].type));
     copy_corner(alone[i], own[i], values, filled[i]);
   }
   TRY_ASSIGN(const std::vector<ShapedValues> apart, runtime.run_shaped(1, alone, own));
   TRY_ASSIGN(const std::vector<ShapedValues> whole, runtime.run_shaped(1, together, filled));
   for (size_t o = 0; o < apart.size(); ++o) {
     const DataType type = runtime.outputs()[o].type;
-    Values cut(apart[o].values.size());
-    copy_corner(whole[o].values, whole[o].item_shape, cut, apart[o].item_shape);
+    Values cut;
+    if (type == DataType::kBytes) {
+      append_corner({whole[o].values, 1}, whole[o].item_shape, apart[o].item_shape, "", cut);
+    } else {
+      cut.resize(apart[o].values.size());
+      copy_corner(whole[o].values, whole[o].item_shape, cut, apart[o].item_shape);
+    }
     if (!alike(type, apart[o].values, cut)) return none;
   }
   return std::vector<std::string>{name};

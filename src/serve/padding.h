@@ -25,7 +25,7 @@ class Padding {
   [[nodiscard]] bool none() const { return sizes_.empty(); }
   /// The sizes that a request with these runs with.
   [[nodiscard]] Sizes filled_up(Sizes own) const;
-  /// A value of the input for what is filled in, as it lies in memory.
+  /// A value of the input for what is filled in, as it lies in memory; of BYTES the text without its length.
   [[nodiscard]] const Values& value(size_t input) const { return values_[input]; }
 
  private:
@@ -41,6 +41,13 @@ void copy_corner(std::span<const std::byte> from, std::span<const int64_t> from_
                  std::span<const int64_t> to_shape);
 /// The same element over and over.
 void fill_with(std::span<std::byte> to, std::span<const std::byte> element);
+
+/// The same for texts: those of `items` items are appended to `to`, with `fill` where there is none.
+struct TextItems {
+  std::span<const std::byte> texts;  ///< whole ones, as tensor_texts.h has them
+  int64_t items = 0;
+};
+void append_corner(TextItems from, const Shape& from_shape, const Shape& to_shape, std::string_view fill, Values& to);
 
 /// Runs the model with and without filling up the dimension of its mask. @param largest  of all free dimensions
 /// @return the dimension, where both gave the same; none: there is no mask, or they did not

@@ -6,6 +6,7 @@
 
 #include <array>
 
+#include "codec/serving/tensor_texts.h"
 #include "serve/onnx_runtime.h"
 #include "serve/onnx_writer.h"
 
@@ -45,8 +46,7 @@ TEST(Padding, OnlyWhereItIsRight) {
   EXPECT_TRUE(padding_of("s", {.never_padded = true}, kOutputs, {"s"})->none());
   const std::vector<TensorSpec> own_free = {{"found", DataType::kFp32, {-1}, {"boxes"}}};
   EXPECT_THAT(padding_of("s", {.pad = {{}}}, own_free).error().message, HasSubstr("cannot be cut back"));
-  const std::vector<TensorSpec> label = {{"label", DataType::kBytes, {}}};
-  EXPECT_THAT(padding_of("s", {.pad = {{}}}, label).error().message, HasSubstr("texts (BYTES) are not filled up"));
+  EXPECT_THAT(padding_of("s", {.pad = {{}}, .pad_texts = {{"ids", "x"}}}).error().message, HasSubstr("input ids holds numbers"));
   EXPECT_THAT(padding_of("t", {}).error().message, HasSubstr("no such free dimension (they have: s)"));
   EXPECT_THAT(padding_of("s", {.pad = {{{"x", 0}}}}).error().message, HasSubstr("no input x"));
   EXPECT_THAT(padding_of("s", {.pad = {{{"ids", 0.5}}}}).error().message, HasSubstr("input ids: 0.5"));
@@ -64,6 +64,44 @@ TEST(Padding, TheCornerIsWhatBothHave) {
   const std::array<uint16_t, 1> value = {513};
   fill_with(std::as_writable_bytes(std::span(filled)), std::as_bytes(std::span(value)));
   EXPECT_THAT(filled, ElementsAre(513, 513));
+}
+
+std::vector<std::string> texts_in(std::span<const std::byte> values) {
+  std::vector<std::string> texts;
+  while (const auto text = take_text(values))
+    texts.emplace_back(*text);
+  return texts;
+}
+
+Values texts_of(std::initializer_list<std::string_view> texts) {
+  Values values;
+  for (const std::string_view text : texts)
+    append_text(values, text);
+  return values;
+}
+
+TEST(Padding, TextsAreFilledUpAndCutBackItemByItem) {
+  Values filled, cut;
+  append_corner({texts_of({"a", "", "ccc", "d"}), 2}, {2, 1}, {3, 2}, "-", filled);
+  EXPECT_THAT(texts_in(filled), ElementsAre("a", "-", "", "-", "-", "-", "ccc", "-", "d", "-", "-", "-"));
+  append_corner({filled, 2}, {3, 2}, {2, 1}, "", cut);
+  EXPECT_THAT(texts_in(cut), ElementsAre("a", "", "ccc", "d"));
+  Values labels;  // an item is one text
+  append_corner({texts_of({"x", "y"}), 2}, {}, {}, "", labels);
+  EXPECT_THAT(texts_in(labels), ElementsAre("x", "y"));
+}
+
+TEST(Padding, TextsAreFilledUpWithATextOfTheirOwn) {
+  const std::vector<TensorSpec> inputs = {{"words", DataType::kBytes, {-1}, {"s"}}};
+  ServedModelConfig config;
+  config.dimensions["s"] = {.pad = {{}}, .pad_texts = {{"words", "[PAD]"}}};
+  const auto padding = Padding::create(inputs, kOutputs, {{"s", 100}}, {}, config);
+  ASSERT_TRUE(padding.ok()) << padding.error().message;
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(padding->value(0).data()), padding->value(0).size()), "[PAD]");
+  config.dimensions["s"].pad_texts.clear();
+  EXPECT_THAT(Padding::create(inputs, kOutputs, {{"s", 100}}, {}, config)->value(0), IsEmpty()) << "the empty text";
+  config.dimensions["s"].pad = {{{"words", 1}}};
+  EXPECT_THAT(Padding::create(inputs, kOutputs, {{"s", 100}}, {}, config).error().message, HasSubstr("give a text"));
 }
 
 /// x × mask, and then `last`: Relu minds each place alone, Softmax all of them, what was filled in too.

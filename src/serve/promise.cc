@@ -1,5 +1,6 @@
 #include "serve/promise.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "batching/latency_watch.h"
@@ -8,17 +9,43 @@
 
 namespace stint::serve {
 
+namespace {
+
+/// Of cores that threads share: some of their time goes into changing between these, and into what each finds no longer in the caches.
+constexpr double kCoreShare = 0.85;
+
+/// Times as long as alone that batches take while so many requests a second come: where there are fewer cores than threads, these share
+/// them. @return none: requests take all of them
+std::optional<double> stretched(double per_second, Duration front, int64_t cores, int64_t instances) {
+  if (per_second <= 0) return 1;
+  const double left = static_cast<double>(cores) * kCoreShare - per_second * front.to_seconds();
+  if (left <= 0) return std::nullopt;
+  return std::max(1.0, static_cast<double>(instances) / left);
+}
+
+}  // namespace
+
 double most_within_promise(const batching::LatencyProfile& latency, const batching::BatchPolicy& policy, Duration promise,
-                           std::optional<Duration> front) {
+                           std::optional<Duration> front, const SharedCores& shared) {
   constexpr int64_t kRequests = 4000;
   constexpr double kStep = 1.05;
+  const auto times = [&latency](double factor) {
+    return latency.scaled(std::vector<double>(latency.measured_sizes().size(), factor));
+  };
   // Times may drift so far before what is promised follows them: it must hold until then.
-  const batching::LatencyProfile slow =
-      latency.scaled(std::vector<double>(latency.measured_sizes().size(), batching::LatencyWatch::kDrift));
+  constexpr double kDrift = batching::LatencyWatch::kDrift;
+  const batching::LatencyProfile slow = times(kDrift);
   const int64_t most_batch = policy.preferred.empty() ? policy.max_batch : policy.preferred.back();
   const batching::ServingSetup setup{most_batch, policy.max_wait, policy.instances};
   const auto kept = [&](double per_second) {
-    return batching::simulate_serving(slow, setup, {}, {per_second, 1}, {promise, 990}, kRequests, 1).kept;
+    std::optional<double> factor = 1;
+    if (front && shared.count) {
+      factor = stretched(per_second, *front, *shared.count, policy.instances);
+      if (!factor) return false;
+      *factor /= stretched(shared.seen_per_second, *front, *shared.count, policy.instances).value_or(*factor);
+    }
+    const batching::LatencyProfile& latencies = *factor != 1 ? times(kDrift * *factor) : slow;
+    return batching::simulate_serving(latencies, setup, {per_second, 1}, {promise, 990}, {kRequests, 1}).kept;
   };
   // Beyond what full batches without a pause answer, no queue stays short.
   double capacity = 0;

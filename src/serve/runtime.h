@@ -48,6 +48,12 @@ struct ShapedValues {
   Shape item_shape;
 };
 
+/// What is answered of one output.
+struct OutputRows {
+  std::span<const std::byte> values;
+  std::span<const int64_t> item_shape;
+};
+
 /// What a model takes of its device.
 struct Footprint {
   Bytes weights;

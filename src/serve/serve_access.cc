@@ -4,6 +4,9 @@
 
 #include <algorithm>
 
+#include "base/text.h"
+#include "host/secret.h"
+
 namespace stint::serve {
 namespace {
 
@@ -12,15 +15,30 @@ bool has_right(const ServeToken& token, Right right) {
   return std::ranges::find(token.rights, right) != token.rights.end();
 }
 
-bool same_secret(std::string_view shown, std::string_view secret) {
-  return shown.size() == secret.size() && CRYPTO_memcmp(shown.data(), secret.data(), secret.size()) == 0;
+constexpr std::string_view kHashed = "sha256:";
+
+/// Of a token as its file holds it.
+Result<std::string> hash_of(const std::string& secret) {
+  if (secret.empty()) return invalid("a token file is empty");
+  if (!secret.starts_with(kHashed)) return sha256_hex(secret);
+  std::string hash = to_lower(std::string_view(secret).substr(kHashed.size()));
+  constexpr size_t kDigits = 64;
+  if (hash.size() != kDigits || hash.find_first_not_of("0123456789abcdef") != std::string::npos)
+    return invalid(
+        "a token file begins with sha256: and goes on otherwise than with the 64 hexadecimal digits of a SHA-256, as "
+        "`printf %s TOKEN | sha256sum` prints them");
+  return hash;
+}
+
+bool same_hash(std::string_view shown, std::string_view hash) {
+  return shown.size() == hash.size() && CRYPTO_memcmp(shown.data(), hash.data(), hash.size()) == 0;
 }
 
 }  // namespace
 
 Result<ServeAccess> ServeAccess::create(Options options) {
   for (size_t i = 0; i < options.tokens.size(); ++i) {
-    if (options.tokens[i].secret.empty()) return invalid("a token file is empty");
+    TRY_ASSIGN(options.tokens[i].secret, hash_of(options.tokens[i].secret));
     for (size_t j = 0; j < i; ++j)
       if (options.tokens[i].secret == options.tokens[j].secret)
         return invalid("two token files hold the same token: it would not say who asks, nor for what; make one for each");
@@ -33,8 +51,9 @@ ServeAccess::Caller ServeAccess::who(std::optional<std::string_view> authorizati
   constexpr std::string_view kScheme = "Bearer ";
   Caller caller;
   if (!authorization || !authorization->starts_with(kScheme)) return caller;
+  const std::string shown = sha256_hex(authorization->substr(kScheme.size()));
   for (const ServeToken& token : options_.tokens)
-    if (same_secret(authorization->substr(kScheme.size()), token.secret)) caller.token = &token;
+    if (same_hash(shown, token.secret)) caller.token = &token;
   if (caller.token == nullptr) return caller;
   caller.tenant = caller.token->tenant;
   if (!caller.token->names_tenant || !tenant) return caller;

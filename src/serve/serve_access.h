@@ -24,6 +24,7 @@ enum class Right : uint8_t {
 };
 
 struct ServeToken {
+  /// The token itself, or `sha256:` and the 64 hexadecimal digits of its SHA-256: then a file of tokens is none of use to who reads it.
   std::string secret;
   std::vector<Right> rights;
   batching::TenantId tenant = batching::TenantId(0);
@@ -42,11 +43,12 @@ class ServeAccess {
     batching::TenantId tenant = batching::TenantId(0);
   };
 
-  /// @return error for an empty token, and for one that two have: then it could not be said who asks.
+  /// Keeps hashes alone. @return error for an empty token, for a hash that is none, and for a token that two have: then it could not be
+  /// said who asks.
   static Result<ServeAccess> create(Options options);
 
   /// @param authorization, tenant  what was sent under `authorization` and `stint-tenant`; none: nothing. In constant time for the
-  ///   length of each token.
+  ///   hash of each token.
   [[nodiscard]] Caller who(std::optional<std::string_view> authorization, std::optional<std::string_view> tenant) const;
   /// Where no token is for inference, everybody may infer and, where none is for metrics either, read those. Models are controlled by a
   /// token alone.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "host/secret.h"
+
 namespace stint::serve {
 namespace {
 
@@ -60,6 +62,19 @@ TEST(ServeAccess, MetricsAreNotForTenantsWhereInferenceAsksForTokens) {
 TEST(ServeAccess, ATokenOfTwoIsRefused) {
   EXPECT_FALSE(ServeAccess::create({.tokens = {kVision, {.secret = "v", .rights = {Right::kControl}}}, .tenants = {}}).ok());
   EXPECT_FALSE(ServeAccess::create({.tokens = {{.secret = "", .rights = {Right::kInfer}}}, .tenants = {}}).ok());
+}
+
+TEST(ServeAccess, AFileMayHoldTheHashOfATokenWhichIsNoToken) {
+  const std::string hashed = "sha256:" + sha256_hex("v");
+  const ServeAccess access =
+      access_of({{.secret = hashed, .rights = {Right::kInfer}, .tenant = batching::TenantId(1)}, kControl});
+  EXPECT_EQ(access.who("Bearer v", std::nullopt).tenant, batching::TenantId(1));
+  EXPECT_EQ(access.who("Bearer " + hashed, std::nullopt).token, nullptr) << "who reads the file has no token";
+  EXPECT_EQ(access.who("Bearer " + sha256_hex("v"), std::nullopt).token, nullptr);
+  for (const char* bad : {"sha256:", "sha256:12", "sha256:zz"})
+    EXPECT_FALSE(ServeAccess::create({.tokens = {{.secret = bad, .rights = {Right::kInfer}}}, .tenants = {}}).ok()) << bad;
+  EXPECT_FALSE(ServeAccess::create({.tokens = {kVision, {.secret = hashed, .rights = {Right::kControl}}}, .tenants = {}}).ok())
+      << "the same token, once as it is and once by its hash";
 }
 
 }  // namespace

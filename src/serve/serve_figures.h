@@ -30,6 +30,7 @@ struct ServeFigures {
   int64_t cache_hits = 0, cache_misses = 0;  ///< answered by what is kept; computed
   int64_t cache_joined = 0;                  ///< waited for the answer to the same request
   int64_t late_batches = 0;                  ///< that took more than twice what the curve says
+  int64_t streams = 0, open_streams = 0;     ///< of answers: so far; now
   TimeHistogram request_time, batch_time;
   int64_t waiting = 0, running = 0;
   double most_per_second = 0;   ///< Poisson load at which the promise is just kept; 0: no promise

@@ -62,6 +62,13 @@ void add_each(std::string& out, std::string_view name, std::string_view type, st
     metric.add(told.labels, read(told));
 }
 
+void add_streams(std::string& out, const std::vector<Told>& all) {
+  add_each(out, "stint_serve_streams_total", "counter", "Streams of answers that began", all,
+           [](const Told& t) { return t.figures.streams; });
+  add_each(out, "stint_serve_open_streams", "gauge", "Streams of answers that have not ended", all,
+           [](const Told& t) { return t.figures.open_streams; });
+}
+
 void add_promise(std::string& out, const std::vector<Told>& all) {
   MetricText most(out, "stint_serve_promised_requests_per_second", "gauge",
                   "Load up to which the promise is kept, by simulation");
@@ -199,6 +206,7 @@ std::string serve_metrics(const ModelStore& store, const ByteBudget& requests) {
   add_each(out, "stint_serve_arrivals_per_second", "gauge",
            "Requests, over about the last minute; over the last seconds once the load has risen", all,
            [](const Told& t) { return t.figures.per_second; });
+  add_streams(out, all);
   add_promise(out, all);
   add_tuning(out, all);
   add_each(out, "stint_serve_model_resident", "gauge", "1: in memory now", all,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "serve/promise.h"
@@ -28,6 +29,12 @@ uint32_t round_of(RequestId id) { return static_cast<uint32_t>(static_cast<uint6
 bool all_are_quick(const ServedVariants& variants, int64_t max_batch) {
   return std::ranges::all_of(
       variants, [&](const auto& variant) { return !variant || variant->measured.latency.quantile(max_batch, 0.5) < kHandOver; });
+}
+
+/// That its batches share with the thread that has the connections; none: they are a GPU's, or only take time.
+std::optional<int64_t> cores_for(const ModelSource& source) {
+  const unsigned cores = std::thread::hardware_concurrency();  // of those this process may run on
+  return source.gpu() == nullptr && source.onnx() != nullptr && cores > 0 ? std::optional<int64_t>(cores) : std::nullopt;
 }
 
 /// As policy_of() has it, and where there are several tenants, none fills the queue alone.
@@ -75,8 +82,9 @@ ServedModel::ServedModel(std::string name, ServedVariants variants, const Served
       batcher_(std::move(batcher)),
       watch_(measured().latency),
       policy_(std::move(policy)),
-      most_per_second_(config.promise ? most_within_promise(measured().latency, policy_, *config.promise, measured().front) : 0) {
-}
+      most_per_second_(config.promise ? most_within_promise(measured().latency, policy_, *config.promise, measured().front,
+                                                            {cores_for(source())})
+                                      : 0) {}
 
 ServedModel::~ServedModel() {
   if (memory_id_.valid()) tools_.memory.remove(memory_id_);
@@ -144,6 +152,18 @@ RequestId ServedModel::keep(Member member) {
   free_.pop_back();
   member.id = id_of(slot, slots_[slot].round);
   return (slots_[slot].member = std::move(member)).id;
+}
+
+void ServedModel::call_later(Duration wait, std::function<void()> call) {
+  if (wait <= Duration()) return tools_.pool.submit(std::move(call));
+  tools_.timer.wake(steady_now() + wait, [&pool = tools_.pool, later = std::move(call)] { pool.submit(later); });
+}
+
+void ServedModel::stream_began() {
+  ++open_calls_;
+  ++open_streams_;
+  const std::lock_guard lock(mutex_);
+  ++figures_.counts().streams;
 }
 
 ServedModel::Member ServedModel::take(RequestId id) {
@@ -274,29 +294,46 @@ void ServedModel::write_input(const Member& member, size_t input, const Shape& s
     copy_corner(rows.subspan(item * own_size, own_size), own, to.subspan(item * size, size), shape);
 }
 
+void ServedModel::append_texts(const Member& member, size_t input, const Shape& shape, Values& to) const {
+  const std::span<const std::byte> texts = member.call->input(input);
+  if (measured().largest.empty() || member.call->shapes()[input] == shape) {
+    to.insert(to.end(), texts.begin(), texts.end());
+    return;
+  }
+  const Values& fill = measured().padding.value(input);
+  append_corner({texts, member.items}, member.call->shapes()[input], shape,
+                {reinterpret_cast<const char*>(fill.data()), fill.size()}, to);
+}
+
+Values ServedModel::rows_of(std::span<const Member> members, size_t input, const Shape& shape) const {
+  const DataType type = measured().inputs[input].type;
+  Values values;
+  if (type == DataType::kBytes) {
+    for (const Member& member : members)
+      append_texts(member, input, shape, values);
+    return values;
+  }
+  const size_t item = static_cast<size_t>(count_of(shape)) * size_of(type);
+  size_t bytes = 0;
+  for (const Member& member : members)
+    bytes += static_cast<size_t>(member.items) * item;
+  values.resize(std::exchange(bytes, 0));
+  for (const Member& member : members) {
+    const size_t count = static_cast<size_t>(member.items) * item;
+    write_input(member, input, shape, std::span(values).subspan(bytes, count));
+    bytes += count;
+  }
+  return values;
+}
+
 size_t ServedModel::execute(std::span<Member> members, const std::vector<Shape>& shapes) {
   const Instant begin = steady_now();
   int64_t items = 0;
   for (const Member& member : members)
     items += member.items;
   std::vector<Values> in;
-  for (size_t i = 0; i < measured().inputs.size(); ++i) {
-    const DataType type = measured().inputs[i].type;
-    const size_t size = static_cast<size_t>(count_of(shapes[i])) * size_of(type);
-    const auto bytes_of = [&](const Member& member) {
-      return type == DataType::kBytes ? member.call->input(i).size() : static_cast<size_t>(member.items) * size;
-    };
-    size_t at = 0;
-    for (const Member& member : members)
-      at += bytes_of(member);
-    Values values(std::exchange(at, 0));
-    for (const Member& member : members) {
-      const size_t count = bytes_of(member);
-      write_input(member, i, shapes[i], std::span(values).subspan(at, count));
-      at += count;
-    }
-    in.push_back(std::move(values));
-  }
+  for (size_t i = 0; i < measured().inputs.size(); ++i)
+    in.push_back(rows_of(members, i, shapes[i]));
   const Ran ran = compute(items, in, shapes);
   if (ran.absent) return 0;
   const Duration took = steady_now() - begin;
@@ -404,6 +441,11 @@ ServedModel::OwnRows ServedModel::own_rows(const Member& member, std::vector<Out
     const Shape full(output.item_shape.begin(), output.item_shape.end());
     if (shape == full || std::ranges::any_of(shape, [](int64_t size) { return size < 0; })) continue;
     const auto items = static_cast<size_t>(member.items);
+    if (measured().outputs[o].type == DataType::kBytes) {
+      append_corner({output.values, member.items}, full, shape, "", own.cut[o]);
+      output = {own.cut[o], shape};
+      continue;
+    }
     const size_t from = output.values.size() / items;
     const size_t to = static_cast<size_t>(count_of(shape)) * size_of(measured().outputs[o].type);
     own.cut[o].resize(items * to);
@@ -421,6 +463,7 @@ ServeFigures ServedModel::figures() const {
   figures.running = batcher_.running(batching::ModelId(0));
   figures.most_per_second = most_per_second_;
   figures.latency_ratio = watch_.ratio();
+  figures.open_streams = open_streams_.load();
   figures.preferred_batch = policy_.preferred.empty() ? policy_.max_batch : policy_.preferred.front();
   figures.max_wait = policy_.max_wait;
   return figures;
@@ -441,7 +484,7 @@ std::optional<std::string> ServedModel::retune() {
   }
   if (!drifted && !moved) return std::nullopt;
   const batching::BatchPolicy before = policy_;
-  go_by(*latency, per_second);
+  go_by(*latency, per_second, drifted || ratio != 1 ? per_second : 0);
   if (!config_.promise || (!drifted && policy_.max_wait == before.max_wait && policy_.preferred == before.preferred))
     return std::nullopt;
   return fmt::format(
@@ -449,9 +492,11 @@ std::optional<std::string> ServedModel::retune() {
       ratio, per_second, policy_.max_wait.to_seconds() * 1e3, most_per_second_);
 }
 
-void ServedModel::go_by(const batching::LatencyProfile& latency, double per_second) {
+void ServedModel::go_by(const batching::LatencyProfile& latency, double per_second, double seen_per_second) {
   batching::BatchPolicy policy = policy_among(tools_, config_, latency, per_second, measured().front);
-  const double most = config_.promise ? most_within_promise(latency, policy, *config_.promise, measured().front) : 0;
+  const double most = config_.promise ? most_within_promise(latency, policy, *config_.promise, measured().front,
+                                                            {cores_for(source()), seen_per_second})
+                                      : 0;
   Todo todo;
   {
     const std::lock_guard lock(mutex_);
@@ -476,7 +521,7 @@ Status ServedModel::load(Variant variant) {
       const std::lock_guard lock(mutex_);
       watch_ = batching::LatencyWatch(chosen->measured.latency);
     }
-    go_by(chosen->measured.latency, tuned_for_);
+    go_by(chosen->measured.latency, tuned_for_, 0);
     timed_ = variant;
   }
   const std::lock_guard lock(mutex_);

@@ -27,12 +27,6 @@
 
 namespace stint::serve {
 
-/// What is answered of one output.
-struct OutputRows {
-  std::span<const std::byte> values;
-  std::span<const int64_t> item_shape;
-};
-
 /// A request as the model sees it. Exactly one of answer(), refuse() and fail() is called, once, from any thread; none of them when it
 /// was cancelled.
 class InferCall {
@@ -86,6 +80,15 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   batching::RequestId submit(std::unique_ptr<InferCall> call, const CallTerms& terms);
   /// The client does not wait for the answer any more. One that runs, or has been answered, is passed over.
   void cancel(batching::RequestId id);
+  /// On another thread. @param wait  from now
+  void call_later(Duration wait, std::function<void()> call);
+  /// A stream of requests that follow from each other: it counts as one that is open until it ends.
+  void stream_began();
+  /// Takes no lock: the last of a stream may be let go of under this model's.
+  void stream_ended() {
+    --open_streams_;
+    --open_calls_;
+  }
   void preload() { tools_.memory.need(memory_id_); }
 
   [[nodiscard]] const MeasuredModel& measured() const { return whole().measured; }
@@ -166,6 +169,9 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   /// With which the request runs.
   [[nodiscard]] std::vector<Shape> run_shapes(const InferCall& call) const;
   void write_input(const Member& member, size_t input, const Shape& shape, std::span<std::byte> to) const;
+  void append_texts(const Member& member, size_t input, const Shape& shape, Values& to) const;
+  /// Of all of them, one behind the other.
+  [[nodiscard]] Values rows_of(std::span<const Member> members, size_t input, const Shape& shape) const;
   Ran compute(int64_t items, const std::vector<Values>& in, const std::vector<Shape>& shapes);
   void answer(std::span<Member> members, const Ran& ran);
   [[nodiscard]] OwnRows own_rows(const Member& member, std::vector<OutputRows> rows) const;
@@ -177,7 +183,8 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   std::vector<Member> land(const Member& member, const OwnRows* answer);
   Todo finished(const Batch& batch);
   /// The batcher, and what the promise allows, go by these times and this load from now on. Under tuning_.
-  void go_by(const batching::LatencyProfile& latency, double per_second);
+  /// @param seen_per_second  requests that came while these times were seen; 0: none
+  void go_by(const batching::LatencyProfile& latency, double per_second, double seen_per_second);
 
   const std::string name_;
   const ServedVariants variants_;
@@ -204,6 +211,7 @@ class ServedModel final : public Resident, public std::enable_shared_from_this<S
   Variant timed_ = Variant::kWhole;    ///< whose times watch_ and policy_ go by
   FigureBook figures_;
   std::atomic<int64_t> open_calls_ = 0;
+  std::atomic<int64_t> open_streams_ = 0;
 };
 
 }  // namespace stint::serve

@@ -40,6 +40,9 @@ class OneCall : public InferCall {
 
 class ServedModelTest : public ::testing::Test {
  protected:
+  /// The keeper may be the last to let go of a model, too: it ends before what models work with.
+  ~ServedModelTest() override { memory_->stop(); }
+
   /// A batch takes 2 ms, whatever was measured; the host is said to take ten times as long.
   std::shared_ptr<ServedModel> serve(const ServedModelConfig& config, Duration measured) {
     put_file(dir_ / "model.synthetic.json",

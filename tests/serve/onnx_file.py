@@ -30,11 +30,15 @@ def tensor(name, shape, datatype=FLOAT, batch="batch"):
 
 
 def attribute(name, value):
-    """@param value  a text, a whole number, or a list of those"""
+    """@param value  a text, a whole number, a float, or a list of those"""
     if isinstance(value, str):
         return text(1, name) + text(4, value) + number(20, 3)
     if isinstance(value, int):
         return text(1, name) + number(3, value) + number(20, 2)
+    if isinstance(value, float):
+        return text(1, name) + varint(2 << 3 | 5) + struct.pack("<f", value) + number(20, 1)
+    if isinstance(value[0], float):
+        return text(1, name) + text(7, struct.pack(f"<{len(value)}f", *value)) + number(20, 6)
     if isinstance(value[0], str):
         return text(1, name) + b"".join(text(9, one) for one in value) + number(20, 8)
     return text(1, name) + b"".join(number(8, one) for one in value) + number(20, 7)

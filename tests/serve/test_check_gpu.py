@@ -33,7 +33,12 @@ class CheckGpu(unittest.TestCase):
         done = self.check(PATH=str(self.folder))
         self.assertEqual(done.returncode, 77, done.stderr)
         self.assertIn("no GPU 0 here", done.stderr)
-        self.assertFalse(self.report.exists())
+        report = self.report.read_text()
+        self.assertIn("# No GPU 0", report)
+        for check in ("answers", "half precision", "memory", "pressure", "promise", "mig", "rates"):
+            self.assertIn(f"| {check} | not tried | ", report)
+        self.assertNotIn("passed", report)
+        self.assertIn("- CUDA graphs for fixed shapes", report)
 
     def test_what_passes_and_what_fails_is_told_apart(self):
         real = os.environ.get("STINT_ONNXRUNTIME")
@@ -51,6 +56,12 @@ class CheckGpu(unittest.TestCase):
         # Models are booked by their size at least, and the memory of the stand-in never grows.
         self.assertIn("| memory | FAILED | a model takes 0.0 MiB", report)
         self.assertIn("| mig | skipped | no MIG device", report)
+        self.assertIn("### Not in Stint", report)
+        late = self.check("--onnxruntime", os.environ["STINT_FAKE_ONNXRUNTIME"], "--only", "answers", "--minutes", "0",
+                          PATH=f"{self.folder}:{os.environ['PATH']}", FAKE_ONNXRUNTIME_REAL=real, FAKE_CUDA_GPUS="1", FAKE_CUDA_USED_MIB="1000",
+                          LD_LIBRARY_PATH=str(pathlib.Path(os.environ["STINT_FAKE_CUDA"]).parent))
+        self.assertEqual(late.returncode, 0, late.stdout + late.stderr)
+        self.assertIn("| answers | skipped | 0 minutes were over", self.report.read_text())
 
 
 if __name__ == "__main__":

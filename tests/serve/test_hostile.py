@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""stint serve run among hostile clients: broken requests, huge shapes, clients that are slow or gone, NaN, while an honest one checks each of
+"""stint serve run among hostile clients: broken requests, huge shapes, clients that are slow or gone, NaN, streams that are left, while an honest one checks each of
 its answers. Usage: test_hostile.py STINT [SECONDS] [SEED] [tls]. The server must live, answer rightly and not grow. With TLS, clients also break
 off in the handshake, speak no TLS at all, or close without saying so.
 """
@@ -35,10 +35,10 @@ def binary_body(values, shape, size=None):
     return head, struct.pack(f"<{len(values)}f", *values)
 
 
-def request(model, head, data=b"", length=None, said_head=None, more=""):
+def request(model, head, data=b"", length=None, said_head=None, more="", what="infer"):
     body = head + data
     said = f"Inference-Header-Content-Length: {len(head) if said_head is None else said_head}\r\n" if data or said_head else ""
-    return (f"POST /v2/models/{model}/infer HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body) if length is None else length}\r\n"
+    return (f"POST /v2/models/{model}/{what} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body) if length is None else length}\r\n"
             f"{said}{more}\r\n").encode() + body
 
 
@@ -46,7 +46,7 @@ def hostile_bytes(rng):
     """One request that no client should send."""
     model = rng.choice(MODELS)
     values = [rng.uniform(-1, 1) for _ in range(4)]
-    kind = rng.randrange(12)
+    kind = rng.randrange(14)
     if kind == 0:
         return request(model, *binary_body([float("nan"), *values[1:]], [1, 4]))
     if kind == 1:
@@ -72,6 +72,10 @@ def hostile_bytes(rng):
         return request(model, *binary_body(values, [1, 4]), more="Content-Encoding: gzip\r\n")
     if kind == 10:
         return b"POST /v2/repository/models/" + rng.choice([b"..%2f..%2fetc", b"%00", b"nothing", b"a" * 5000]) + b"/load HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"
+    if kind > 11:  # a stream, that its client leaves at any time
+        body = rng.choice([{"x": values}, {"x": values, "parameters": {"max_tokens": rng.choice([1, 10**18, -1])}}, {"x": [[]]}, {"x": values[1:]},
+                           {"x": [float("nan")] * 4}, {"x": [[[[[values]]]]]}, {"x": values, "id": "a" * 1000}])
+        return request("looped", json.dumps(body).encode(), what=rng.choice(["generate", "generate_stream"]))
     return request(model, json.dumps({"parameters": {"timeout": rng.choice([1, 10**18, -5, "x"]), "priority": rng.choice([0, 9, -1])},
                                       "inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32", "data": values}]}).encode())
 
@@ -146,6 +150,18 @@ def be_honest(server, number, end, wrong, counts):
             wrong.append((rows, answer))
 
 
+def be_an_honest_listener(server, end, wrong, counts):
+    k = 0
+    while time.monotonic() < end:
+        k += 1
+        body = {"x": [k, 1, 2, 3], "parameters": {"max_tokens": 1 + k % 50}}
+        status, text = server.ask("POST", "/v2/models/looped/generate_stream", body)
+        counts[status] = counts.get(status, 0) + 1
+        told = [json.loads(line[len("data: "):])["y"] for line in text.decode().splitlines() if line.startswith("data: ")]
+        if told != [body["x"]] * body["parameters"]["max_tokens"]:
+            wrong.append((body, text[:200]))
+
+
 def resident_kib(process):
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
@@ -159,8 +175,8 @@ def main():
     print(f"seed {SEED}")
     with tempfile.TemporaryDirectory() as scratch:
         server = RunningServer(STINT, pathlib.Path(scratch) / "m",
-                               {"quick": {1: synthetic()}, "slow": {1: synthetic(base_us=2000, item_us=100)}},
-                               {"slow": {"max_wait_ms": 1, "instances": 2}}, environment=ENVIRONMENT,
+                               {"quick": {1: synthetic()}, "slow": {1: synthetic(base_us=2000, item_us=100)}, "looped": {1: synthetic(base_us=200)}},
+                               {"slow": {"max_wait_ms": 1, "instances": 2}, "looped": {"generate": {"feed": {"x": "y"}}}}, environment=ENVIRONMENT,
                                certificate=Certificate(scratch) if TLS else None)
         atexit.register(server.process.kill)  # also when a check below fails
         wrong, said, counts = [], [], {}
@@ -170,6 +186,7 @@ def main():
             end = time.monotonic() + length
             threads = [threading.Thread(target=be_hostile, args=(server, random.Random(SEED * 1000 + part * 100 + n), end, said)) for n in range(6)]
             threads += [threading.Thread(target=be_honest, args=(server, n, end, wrong, counts)) for n in range(3)]
+            threads.append(threading.Thread(target=be_an_honest_listener, args=(server, end, wrong, counts)))
             for thread in threads:
                 thread.start()
             for thread in threads:
@@ -182,6 +199,7 @@ def main():
         grown = resident_kib(server.process) - before
         print(f"honest answers by status: {counts}; memory {before} KiB, then {grown:+} KiB")
         assert server.ask("GET", "/v2/health/ready")[0] == 200
+        assert server.metric("stint_serve_open_streams") == 0
         assert not wrong, wrong[:3]
         assert not said, said[:3]
         assert set(counts) == {200}, counts

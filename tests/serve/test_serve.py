@@ -13,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
+import urllib.request
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import onnx_file  # noqa: E402
@@ -776,6 +778,87 @@ class Texts(OnnxCase):
         self.assertEqual(answers[0], 400)
 
 
+class PaddedTexts(OnnxCase):
+    """Strings of different numbers in one batch: filled up with texts, answers cut back. Told which word each is, by a table."""
+    words = {"the": "THE", "cat": "CAT", "[PAD]": "filled in"}
+    table = onnx_file.model({"x": ("words",), "m": ("words",)}, {"y": ("words",), "n": ("words",)},
+                            [("LabelEncoder", ["x"], "y", {"keys_strings": list(words), "values_strings": list(words.values()),
+                                                           "default_string": "?"}, "ai.onnx.ml"), ("Relu", ["m"], "n")],
+                            {"x": onnx_file.STRING, "y": onnx_file.STRING})
+    models = {"table": (table, {"max_wait_ms": 300, "dimensions": {"words": {"largest": 40, "pad": {"x": "[PAD]", "m": -1}}}}),
+              "apart": (table, {"max_wait_ms": 300, "dimensions": {"words": {"largest": 40}}}),
+              "wrong": (table, {"dimensions": {"words": {"largest": 40, "pad": {"x": 1}}}})}
+
+    @staticmethod
+    def rows(length):
+        return [["the", "cat", "dög"][(row + k) % 3] for row in range(2) for k in range(length)]
+
+    def as_json(self, model, length):
+        words = self.rows(length)
+        status, body = self.server.ask("POST", f"/v2/models/{model}/infer", {"inputs": [
+            {"name": "x", "shape": [2, length], "datatype": "BYTES", "data": words},
+            {"name": "m", "shape": [2, length], "datatype": "FP32", "data": list(range(2 * length))}]})
+        self.assertEqual(status, 200, body)
+        return [(one["shape"], one["data"]) for one in json.loads(body)["outputs"]]
+
+    def in_binary(self, model, length):
+        words = [word.encode() for word in self.rows(length)]
+        texts = b"".join(struct.pack("<I", len(word)) + word for word in words)
+        numbers = struct.pack(f"<{2 * length}f", *range(2 * length))
+        head = json.dumps({"parameters": {"binary_data_output": True}, "inputs": [
+            {"name": "x", "shape": [2, length], "datatype": "BYTES", "parameters": {"binary_data_size": len(texts)}},
+            {"name": "m", "shape": [2, length], "datatype": "FP32", "parameters": {"binary_data_size": len(numbers)}}]}).encode()
+        status, body = self.server.ask("POST", f"/v2/models/{model}/infer", head + texts + numbers, {"Inference-Header-Content-Length": str(len(head))})
+        self.assertEqual(status, 200, body)
+        about, end = json.JSONDecoder().raw_decode(body.decode(errors="replace"))
+        rest, answered = body[end:], []
+        for one in about["outputs"]:
+            data, rest = rest[:one["parameters"]["binary_data_size"]], rest[one["parameters"]["binary_data_size"]:]
+            if one["datatype"] == "FP32":
+                answered.append((one["shape"], list(struct.unpack(f"<{len(data) // 4}f", data))))
+                continue
+            texts = []
+            while data:
+                size = struct.unpack("<I", data[:4])[0]
+                texts, data = [*texts, data[4:4 + size].decode()], data[4 + size:]
+            answered.append((one["shape"], texts))
+        return answered
+
+    def test_numbers_of_words_share_a_batch_and_each_gets_its_own(self):
+        for ask in (self.as_json, self.in_binary):
+            before = {model: self.server.metric("stint_serve_batches_total", model=model) for model in ("table", "apart")}
+            lengths = range(1, 9)
+            for model in before:
+                for length, answer in zip(lengths, self.together([lambda n=n: ask(model, n) for n in lengths])):
+                    expected = [self.words.get(word, "?") for word in self.rows(length)]
+                    self.assertEqual(answer, [([2, length], expected), ([2, length], list(range(2 * length)))])
+            ran = {model: self.server.metric("stint_serve_batches_total", model=model) - count for model, count in before.items()}
+            self.assertLess(ran["table"], len(lengths))
+            self.assertEqual(ran["apart"], len(lengths))
+
+    def test_what_is_filled_in_must_be_a_text(self):
+        self.assertIn("input x holds texts: give a text", self.server.said)
+
+
+class MaskedTexts(OnnxCase):
+    """A mask makes filling up right for strings as well; it is tried at the load."""
+    models = {"masked": (onnx_file.model({"x": ("s",), "attention_mask": ("s",)}, {"y": ("s",)},
+                                         [("LabelEncoder", ["x"], "n", {"keys_strings": ["a", "b"], "values_floats": [1.0, 2.0], "default_float": 9.0},
+                                           "ai.onnx.ml"), ("Mul", ["n", "attention_mask"], "y")],
+                                         {"x": onnx_file.STRING}), {"max_wait_ms": 300, "dimensions": {"s": {"largest": 40}}})}
+
+    def test_lengths_share_a_batch(self):
+        def ask(length):
+            return self.server.ask("POST", "/v2/models/masked/infer", {"inputs": [
+                {"name": "x", "shape": [1, length], "datatype": "BYTES", "data": ["ab?"[k % 3] for k in range(length)]},
+                {"name": "attention_mask", "shape": [1, length], "datatype": "FP32", "data": [1] * length}]})
+        before = self.server.metric("stint_serve_batches_total", model="masked")
+        for length, (status, body) in zip(range(1, 9), self.together([lambda n=n: ask(n) for n in range(1, 9)])):
+            self.assertEqual(status, 200, body)
+            self.assertEqual(json.loads(body)["outputs"][0]["data"], [(1, 2, 9)[k % 3] for k in range(length)])
+        self.assertLess(self.server.metric("stint_serve_batches_total", model="masked") - before, 8)
+
+
 class NotANumber(OnnxCase):
     """x divided by the largest of the whole batch, as a dynamically quantised model does inside."""
     models = {"scaled": (onnx_file.model({"x": (2,)}, {"y": (2,)}, [("ReduceMax", ["x"], "m"), ("Div", ["x", "m"], "y")]),
@@ -823,6 +906,146 @@ class Failing(OnnxCase):
         self.assertTrue(lines)
         self.assertLessEqual(len(lines), 20, "ten in a minute, of two at most")
         self.assertTrue(all(line.startswith("stint: ONNX Runtime: ") for line in lines), lines[0])
+
+
+def events(server, model, body, headers=None):
+    """(content type, events) of a stream, each read when it is asked for."""
+    request = urllib.request.Request(f"{server.url}/v2/models/{model}/generate_stream", method="POST", data=json.dumps(body).encode(), headers=headers or {})
+    answer = urllib.request.urlopen(request, timeout=60)
+
+    def each():
+        with answer:
+            for line in answer:
+                if line.startswith(b"data: "):
+                    yield json.loads(line[len("data: "):])
+                else:
+                    assert line == b"\n" or line.startswith(b":"), line
+    return answer.headers["Content-Type"], each()
+
+
+class Streams(ServerCase):
+    """Models whose answer is the next request's input: a stream of answers."""
+    looped = {"feed": {"x": "y"}}
+    models = {"echo": {1: synthetic((2,))}, "slow": {1: synthetic((1,), base_us=20_000)}, "short": {1: synthetic((1,), base_us=20_000)},
+              "long": {1: synthetic((1,))}, "plain": {1: synthetic((2, 2))}, "large": {1: synthetic((40_000,))}}
+    settings = {"echo": {"generate": {**looped, "steps": 5}}, "slow": {"max_batch": 8, "generate": {**looped, "steps": 1000}},
+                "short": {"generate": {**looped, "seconds": 0.3}}, "long": {"generate": {**looped, "steps": 20_000}},
+                "large": {"generate": looped}}
+
+    def test_each_answer_is_an_event(self):
+        kind, answers = events(self.server, "echo", {"x": [1, 2.5], "id": "q7"})
+        self.assertEqual(kind, "text/event-stream")
+        self.assertEqual(list(answers), [{"model_name": "echo", "model_version": "1", "id": "q7", "y": [1, 2.5]}] * 5)
+
+    def test_fewer_when_the_request_says_so_never_more(self):
+        for wanted, got in ((2, 2), (1, 1), (99, 5)):
+            self.assertEqual(len(list(events(self.server, "echo", {"x": [1, 2], "parameters": {"max_tokens": wanted}})[1])), got)
+
+    def test_it_is_told_that_the_model_answers_more_than_once(self):
+        config = json.loads(self.server.ask("GET", "/v2/models/echo/config")[1])
+        self.assertEqual(config["model_transaction_policy"], {"decoupled": True})
+        self.assertIn("generate", json.loads(self.server.ask("GET", "/v2")[1])["extensions"])
+        status, body = self.server.ask("POST", "/v2/models/echo/generate", {"x": [1, 2]})
+        self.assertEqual((status, "generate_stream" in json.loads(body)["error"]), (400, True), body)
+        self.assertEqual(self.server.infer("echo", [[1, 2]])[1]["outputs"][0]["data"], [1, 2], "one step")
+
+    def test_other_models_answer_once(self):
+        answer = {"model_name": "plain", "model_version": "1", "y": [1, 2, 3, 4]}
+        for values in ([1, 2, 3, 4], [[1, 2], [3, 4]]):
+            status, body = self.server.ask("POST", "/v2/models/plain/generate", {"x": values, "unknown": 7})
+            self.assertEqual((status, json.loads(body)), (200, answer))
+        self.assertEqual(list(events(self.server, "plain", {"x": [1, 2, 3, 4]})[1]), [answer])
+
+    def test_what_does_not_fit_is_refused_before_the_stream_begins(self):
+        for body in ({}, {"x": [1]}, {"x": "one"}, {"x": None}, {"x": {"y": 1}}, [], b"", b"[" * 100_000, {"x": [1, 1e39]},
+                     {"x": [1, 2], "parameters": {"max_tokens": -1}}, {"x": []}):
+            for what in ("generate", "generate_stream"):
+                status, answer = self.server.ask("POST", f"/v2/models/{'plain' if what == 'generate' else 'echo'}/{what}", body)
+                self.assertEqual((status, "error" in json.loads(answer)), (400, True), (body, answer))
+        self.assertEqual(self.server.ask("GET", "/v2/models/echo/generate_stream")[0], 405)
+
+    def test_its_time_is_bounded(self):
+        *answers, last = events(self.server, "short", {"x": 1})[1]
+        self.assertTrue(all(answer["y"] == 1 for answer in answers))
+        self.assertIn("error", last)
+        self.assertLessEqual(len(answers), 15)
+
+    def test_a_client_that_goes_ends_it(self):
+        answers = events(self.server, "slow", {"x": 1})[1]
+        self.assertEqual(next(answers)["y"], 1)
+        self.assertEqual(self.server.metric("stint_serve_open_streams", model="slow"), 1)
+        answers.close()
+        self.server.wait_for(lambda: self.server.metric("stint_serve_open_streams", model="slow") == 0, seconds=5)
+        self.server.wait_for(lambda: self.server.metric("stint_serve_request_bytes") == 0, seconds=5)
+        ran = self.server.metric("stint_serve_batches_total", model="slow")
+        self.assertLess(ran, 1000)
+
+    def test_streams_share_batches_and_leave_room_for_others(self):
+        before = self.server.metric("stint_serve_batches_total", model="slow")
+        body, done = {"x": 1, "parameters": {"max_tokens": 20}}, []
+        threads = [threading.Thread(target=lambda: done.append(len(list(events(self.server, "slow", body)[1])))) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        self.assertEqual(self.server.infer("slow", [[7]])[1]["outputs"][0]["data"], [7])
+        for thread in threads:
+            thread.join()
+        self.assertEqual(done, [20] * 4)
+        self.assertLess(self.server.metric("stint_serve_batches_total", model="slow") - before, 60)
+
+    def test_a_client_that_reads_late_misses_nothing(self):
+        _, answers = events(self.server, "long", {"x": 3})
+        next(answers)
+        time.sleep(0.5)
+        self.assertEqual(sum(1 for answer in answers if answer["y"] == 3), 19_999)
+
+    def test_an_answer_that_is_too_long_for_an_event_says_so(self):
+        status, body = self.server.ask("POST", "/v2/models/large/generate_stream", {"x": [1.25] * 40_000})
+        self.assertEqual(status, 400, body[:200])
+        self.assertIn("too long for a stream", json.loads(body)["error"])
+
+
+class Generated(OnnxCase):
+    """Streams of ONNX models: a state, a text that becomes longer, words."""
+    more = onnx_file.model({"x": (1,)}, {"y": (1,)}, [("Add", ["x", "one"], "y")], constants={"one": ((1,), [1.0])})
+    longer = onnx_file.model({"ids": ("s",), "mask": ("s",)}, {"next": (1,), "length": (1,)},
+                             [("Mul", ["ids", "mask"], "told"), ("ReduceMax", ["told"], "most", {"axes": [1], "keepdims": 1}),
+                              ("Add", ["most", "one"], "next"), ("ReduceMean", ["mask"], "length", {"axes": [1], "keepdims": 1})],
+                             constants={"one": ((1,), [1.0])})
+    words = onnx_file.model({"x": (1,)}, {"y": (1,)},
+                            [("LabelEncoder", ["x"], "y", {"keys_strings": ["a", "b"], "values_strings": ["b", "end"], "default_string": "a"}, "ai.onnx.ml")],
+                            {"x": onnx_file.STRING, "y": onnx_file.STRING})
+    append = {"append": {"ids": "next", "mask": 1}, "answers": ["next"]}
+    models = {"more": (more, {"generate": {"feed": {"x": "y"}, "stop": {"y": 5}}}),
+              "longer": (longer, {"dimensions": {"s": {"largest": 6}}, "generate": append}),
+              "padded": (longer, {"max_wait_ms": 30, "dimensions": {"s": {"largest": 30, "pad": {}}}, "generate": {**append, "stop": {"next": 12}}}),
+              "words": (words, {"generate": {"feed": {"x": "y"}, "stop": {"y": "end"}}}),
+              "wrong": (more, {"generate": {"feed": {"x": "z"}}})}
+
+    def told(self, model, body, output):
+        return [answer[output] for answer in events(self.server, model, body)[1]]
+
+    def test_a_state_goes_on_until_the_value_that_stops_it(self):
+        self.assertEqual(self.told("more", {"x": 0}, "y"), [1, 2, 3, 4, 5])
+        self.assertEqual(self.told("more", {"x": [3]}, "y"), [4, 5])
+
+    def test_a_text_becomes_longer_up_to_the_largest(self):
+        self.assertEqual(self.told("longer", {"ids": [1, 3, 2], "mask": [1, 1, 1]}, "next"), [4, 5, 6, 7])
+        self.assertEqual(self.told("longer", {"ids": [1, 3], "mask": [1, 0]}, "next"), [2, 3, 4, 5, 6])
+
+    def test_streams_of_different_lengths_share_batches(self):
+        before = self.server.metric("stint_serve_batches_total", model="padded")
+        bodies = [{"ids": list(range(1, n + 1)), "mask": [1] * n} for n in range(1, 9)]
+        for n, told in enumerate(self.together([lambda body=body: self.told("padded", body, "next") for body in bodies]), 1):
+            self.assertEqual(told, list(range(n + 1, 13)))
+        self.assertLess(self.server.metric("stint_serve_batches_total", model="padded") - before, sum(12 - n for n in range(1, 9)))
+
+    def test_words(self):
+        self.assertEqual(self.told("words", {"x": "?"}, "y"), ["a", "b", "end"])
+        self.assertEqual(self.server.ask("POST", "/v2/models/words/infer", {"inputs": [
+            {"name": "x", "shape": [1, 1], "datatype": "BYTES", "data": ["a"]}]})[0], 200)
+
+    def test_what_the_model_does_not_have_is_refused_at_the_load(self):
+        self.assertIn("generate: the model has no output z", self.server.said)
 
 
 class Cached(unittest.TestCase):

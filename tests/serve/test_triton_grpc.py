@@ -3,6 +3,8 @@
 
 Skipped without the client: scripts/setup-tritonclient fetches it into build/tritonclient.
 """
+import json
+import os
 import pathlib
 import queue
 import subprocess
@@ -28,6 +30,7 @@ def refused(call, code):
 def speak(stint):
     """Runs under the Python that has the client."""
     import numpy
+    import onnx_file
     import tritonclient.grpc as triton
     from running_server import DATATYPES, RunningServer, config_type, one_of_every_type, synthetic
     from tritonclient.utils import deserialize_bytes_tensor
@@ -82,7 +85,85 @@ def speak(stint):
         assert numpy.isnan(numpy.frombuffer(typed("FP64", (1, 4), [1, 2, 3, float("nan")]).raw_output_contents[0])[3])
         client.close()
 
+    def speak_of_streams(server):
+        """Several answers to a request, by the client's stream."""
+        client, came = triton.InferenceServerClient(server.grpc), queue.Queue()
+
+        def answers(count):
+            """(value of y, id, whether it is the last) of each."""
+            told = []
+            for _ in range(count):
+                result, error = came.get(timeout=60)
+                assert error is None, error
+                said = result.get_response()
+                told.append((result.as_numpy("y").tolist(), said.id, said.parameters["triton_final_response"].bool_param))
+            return told
+
+        def x(*values):
+            return [tensor(numpy.array([values], dtype=numpy.float32))]
+
+        assert client.get_model_config("looped").config.model_transaction_policy.decoupled
+        assert not client.get_model_config("echo").config.model_transaction_policy.decoupled
+        client.start_stream(callback=lambda result, error: came.put((result, error)))
+        client.async_stream_infer("looped", x(1, 2), request_id="a", enable_empty_final_response=True)
+        client.async_stream_infer("looped", x(3, 4), request_id="b", parameters={"max_tokens": 2})
+        client.async_stream_infer("echo", x(5, 6, 7, 8), request_id="c")
+        assert answers(4) == [([[1, 2]], "a", False)] * 3 + [([[1, 2]], "a", True)]
+        assert answers(2) == [([[3, 4]], "b", False), ([[3, 4]], "b", True)]
+        assert answers(1) == [([[5, 6, 7, 8]], "c", True)]
+        # What is wrong with one request does not end the stream.
+        for model, inputs, why in (("nothing", x(1, 2), "not served"), ("looped", x(1), "shape"), ("looped", [tensor(numpy.zeros((2, 2), dtype=numpy.float32))], "one item")):
+            client.async_stream_infer(model, inputs, request_id="d")
+            result, error = came.get(timeout=60)
+            assert result is None and why in str(error), (why, error)
+        client.async_stream_infer("looped", x(1, 2), request_id="e", parameters={"max_tokens": 1})
+        assert answers(1) == [([[1, 2]], "e", True)]
+        client.stop_stream()
+        # Who goes away ends its stream.
+        client.start_stream(callback=lambda result, error: came.put((result, error)))
+        client.async_stream_infer("endless", x(1), request_id="f")
+        assert answers(1) == [([[1]], "f", False)]
+        assert server.metric("stint_serve_open_streams", model="endless") == 1
+        client.stop_stream(cancel_requests=True)
+        server.wait_for(lambda: server.metric("stint_serve_open_streams", model="endless") == 0, seconds=5)
+        server.wait_for(lambda: server.metric("stint_serve_request_bytes") == 0, seconds=5)
+        client.close()
+
+    def speak_of_texts(server):
+        """Strings of different numbers share a batch."""
+        client, came = triton.InferenceServerClient(server.grpc), queue.Queue()
+        for n in range(1, 7):
+            words = numpy.array([["the", "cat", "?"][k % 3] for k in range(n)], dtype=object).reshape(1, n)
+            client.async_infer("table", [tensor(words, datatype="BYTES")], lambda result, error, n=n: came.put((n, result, error)))
+        for _ in range(6):
+            n, result, error = came.get(timeout=60)
+            assert error is None, error
+            assert result.as_numpy("y").tolist() == [[[b"THE", b"CAT", b"none"][k % 3] for k in range(n)]], n
+        assert server.metric("stint_serve_batches_total", model="table") < 6
+        client.close()
+
     with tempfile.TemporaryDirectory() as scratch:
+        if os.environ.get("STINT_ONNXRUNTIME"):
+            folder = pathlib.Path(scratch) / "texts" / "table"
+            (folder / "1").mkdir(parents=True)
+            (folder / "model.json").write_text(json.dumps({"max_wait_ms": 300, "dimensions": {"words": {"largest": 20, "pad": {"x": "[PAD]"}}}}))
+            (folder / "1" / "model.onnx").write_bytes(onnx_file.model(
+                {"x": ("words",)}, {"y": ("words",)}, [("LabelEncoder", ["x"], "y", {
+                    "keys_strings": ["the", "cat"], "values_strings": ["THE", "CAT"], "default_string": "none"}, "ai.onnx.ml")],
+                {"x": onnx_file.STRING, "y": onnx_file.STRING}))
+            texts = RunningServer(stint, folder.parent, arguments=["--grpc", "127.0.0.1:0"])
+            try:
+                speak_of_texts(texts)
+            finally:
+                texts.stop()
+        looped = {"generate": {"feed": {"x": "y"}, "steps": 4}}
+        streams = RunningServer(stint, pathlib.Path(scratch) / "streams",
+                                {"looped": {1: synthetic((2,))}, "echo": {1: synthetic()}, "endless": {1: synthetic((1,), base_us=10_000)}},
+                                {"looped": looped, "endless": {"generate": {"feed": {"x": "y"}, "steps": 60_000}}}, ["--grpc", "127.0.0.1:0"])
+        try:
+            speak_of_streams(streams)
+        finally:
+            streams.stop()
         typed_server = RunningServer(stint, pathlib.Path(scratch) / "typed", one_of_every_type(), arguments=["--grpc", "127.0.0.1:0"])
         try:
             speak_of_types(typed_server.grpc)

@@ -2,14 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 #include "base/text.h"
-#include "clouds/object_transfer.h"
 #include "host/file.h"
-#include "host/http_client.h"
 #include "host/sha256.h"
 
 namespace stint {
@@ -19,62 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kMark = ".stint-copies-of";  // holds the place; its folder is ours
 constexpr const char* kComing = ".coming";         // behind the name of a file that is not proven yet
-constexpr size_t kMostSums = size_t{64} << 20;
-
-class ObjectOrigin final : public ModelOrigin {
- public:
-  ObjectOrigin(std::unique_ptr<ObjectStore> store, std::string folder) : store_(std::move(store)), folder_(std::move(folder)) {}
-  Result<std::string> sums() override { return store_->get(folder_ + kModelSumsFile); }
-  Status fetch(const std::string& path, const std::string& sha256, const std::string& to) override {
-    TRY_ASSIGN(const ObjectInfo info, store_->head(folder_ + path));
-    return fetch_file(*store_, folder_ + path, to, {.size = info.size, .sha256 = sha256});
-  }
-
- private:
-  const std::unique_ptr<ObjectStore> store_;
-  const std::string folder_;  // "" or with a slash at its end
-};
-
-class HttpOrigin final : public ModelOrigin {
- public:
-  /// @param base  with a slash at its end
-  HttpOrigin(std::string base, const std::string& token)
-      : base_(std::move(base)),
-        client_({.credentials = {.bearer_token = token}, .max_body_bytes = kMostSums, .bytes = HttpBytes::kVerbatim}) {}
-  Result<std::string> sums() override {
-    TRY_ASSIGN(HttpResponse answer, client_.get(base_ + kModelSumsFile));
-    if (answer.status != 200) return refused(kModelSumsFile, answer.status);
-    return std::move(answer.body);
-  }
-  Status fetch(const std::string& path, const std::string& sha256, const std::string& to) override {
-    std::ofstream file(to, std::ios::binary);
-    Sha256 hash;
-    TRY_ASSIGN(const HttpResponse answer, client_.follow({.url = base_ + path}, [&](std::string_view piece) {
-      hash.update(piece);
-      file.write(piece.data(), static_cast<std::streamsize>(piece.size()));
-      return file.good();
-    }));
-    file.close();
-    const bool whole = answer.status == 200 && file.good() && hash.digest() == sha256;
-    if (whole) return {};
-    std::remove(to.c_str());
-    if (answer.status != 200) return refused(path, answer.status);
-    if (!file.good()) return make_error(ErrorCode::kUnavailable, "{}: cannot be written: is the disk full?", to);
-    return invalid("{}{}: its bytes are not those that {} names: cut off, or changed since", base_, path, kModelSumsFile);
-  }
-
- private:
-  [[nodiscard]] Error refused(std::string_view path, int status) const {
-    return make_error(status == 404 ? ErrorCode::kNotFound : ErrorCode::kUnavailable, "{}{}: status {}", base_, path, status);
-  }
-  const std::string base_;
-  HttpClient client_;
-};
-
-bool is_this_machine(std::string_view url) {
-  return url.starts_with("http://127.0.0.1:") || url.starts_with("http://127.0.0.1/") || url.starts_with("http://[::1]") ||
-         url.starts_with("http://localhost:") || url.starts_with("http://localhost/");
-}
 
 /// Empty, or marked as ours for this place.
 Status take_folder(const std::string& folder, const std::string& place) {
@@ -99,23 +39,8 @@ bool is_of(std::string_view path, std::string_view model) {
 
 }  // namespace
 
-bool is_model_place(std::string_view text) {
-  return is_object_url(text) || text.starts_with("https://") || text.starts_with("http://");
-}
-
 Result<ModelCopies> ModelCopies::open(const std::string& place, const std::string& folder, const std::string& token) {
-  std::unique_ptr<ModelOrigin> origin;
-  if (is_object_url(place)) {
-    TRY_ASSIGN(const ObjectUrl url, parse_object_url(place));
-    TRY_ASSIGN(std::unique_ptr<ObjectStore> store, open_object_store(url));
-    origin =
-        std::make_unique<ObjectOrigin>(std::move(store), url.key.empty() || url.key.ends_with('/') ? url.key : url.key + "/");
-  } else {
-    if (!place.starts_with("https://") && !is_this_machine(place))
-      return invalid("{}: HTTP without TLS is for this machine alone: who is on the way could change models and their hashes",
-                     place);
-    origin = std::make_unique<HttpOrigin>(place.ends_with('/') ? place : place + "/", token);
-  }
+  TRY_ASSIGN(std::unique_ptr<ModelOrigin> origin, open_model_origin(place, token));
   TRY(take_folder(folder, place));
   return ModelCopies(place, folder, std::move(origin));
 }

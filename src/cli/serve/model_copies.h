@@ -1,4 +1,4 @@
-// A model repository that lies elsewhere, in an object store or behind HTTPS, copied into a folder that `stint serve run` serves from.
+// A model repository that lies elsewhere, in an object store, behind HTTPS or in a registry, copied into a folder that `stint serve run` serves from.
 //
 // Its SHA256SUMS says which files there are and what their bytes must be; nothing takes its place in the folder before it is proven by its
 // hash. The folder is ours alone: what SHA256SUMS does not name is taken away.
@@ -9,26 +9,15 @@
 #include <string>
 
 #include "base/result.h"
+#include "cli/serve/model_origin.h"
 #include "codec/serving/model_sums.h"
 
 namespace stint {
 
-/// Does it name such a place, and no folder?
-bool is_model_place(std::string_view text);
-
-/// Where the files come from.
-class ModelOrigin {
- public:
-  virtual ~ModelOrigin() = default;
-  virtual Result<std::string> sums() = 0;
-  /// Into a file that is not there yet. @return error, without it, where its bytes are not what the hash says
-  virtual Status fetch(const std::string& path, const std::string& sha256, const std::string& to) = 0;
-};
-
 class ModelCopies {
  public:
-  /// @param place  s3://…, gs://…, az://…, https://…; http:// on this machine alone. @param folder  made where it is not; else it is empty,
-  /// or of the same place. @param token  for HTTPS; "" = none
+  /// @param place  see open_model_origin(). @param folder  made where it is not; else it is empty,
+  /// or of the same place. @param token  likewise
   static Result<ModelCopies> open(const std::string& place, const std::string& folder, const std::string& token);
   ModelCopies(std::string place, std::string folder, std::unique_ptr<ModelOrigin> origin)
       : place_(std::move(place)), folder_(std::move(folder)), origin_(std::move(origin)) {}

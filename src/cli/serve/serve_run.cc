@@ -17,6 +17,7 @@
 #include "cli/tls_options.h"
 #include "daemon/front.h"
 #include "host/file.h"
+#include "host/memory_use.h"
 #include "host/replica_proof.h"
 #include "host/service_manager.h"
 #include "serve/kserve_api.h"
@@ -185,6 +186,7 @@ Result<std::unique_ptr<serve::GrpcApi>> start_grpc(serve::ModelStore& store, con
 #endif
 
 Status run(const RunCommand& command) {
+  give_back_large_blocks();
   const ServiceManager manager;
   sigset_t signals;
   sigemptyset(&signals);
@@ -265,10 +267,11 @@ void add_serve_run_command(Command& serve, Action& action) {
       ->add_option(
           "--models", options->models,
           "folder: NAME/VERSION/model.onnx, and NAME/model.json where settings are wanted; or where one lies with a SHA256SUMS: "
-          "s3://bucket/folder, gs://…, az://account/container/…, https://…")
+          "s3://bucket/folder, gs://…, az://account/container/…, https://…, oci://registry/name:tag")
       ->required();
   command->add_option("--model-copies", options->copies, "folder for copies of models that lie elsewhere");
-  command->add_option("--models-token-file", options->models_token_file, "token that an https:// of --models asks for");
+  command->add_option("--models-token-file", options->models_token_file,
+                      "token that an https:// of --models asks for; of a registry also USER:PASSWORD");
   command->add_option("--listen", options->listen, "IP address and port")->envname("STINT_LISTEN")->capture_default_str();
 #if STINT_GRPC
   command->add_option("--grpc", options->grpc, "IP address and port for gRPC too (default: HTTP alone)");

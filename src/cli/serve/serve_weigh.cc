@@ -9,6 +9,7 @@
 #include "cli/parser.h"
 #include "cli/serve/onnx_options.h"
 #include "cli/serve/serve.h"
+#include "host/memory_use.h"
 #include "serve/front_cost.h"
 #include "serve/model_measurer.h"
 
@@ -44,6 +45,7 @@ void add_serve_weigh_command(Command& serve, Action& action) {
   add_onnxruntime_option(*command, options->library);
   command->callback([options, &action] {
     action = [options] {
+      give_back_large_blocks();                // as the server does
       (void)prctl(PR_SET_PDEATHSIG, SIGKILL);  // a server that is killed leaves nothing behind
       fmt::print("{}\n", serve::write_measurement(weigh(*options)));
       return ExitCode::kOk;

@@ -232,6 +232,7 @@ Result<InferRequest> read_request(dom::object root, std::string_view binary) {
   if (timeout_us.value_or(0) > 0) request.timeout = Duration::nanoseconds(*timeout_us * 1000);
   TRY_ASSIGN(const std::optional<int64_t> priority, parameter(root, "priority", INT64_MAX));
   request.priority = priority.value_or(0);
+  TRY_ASSIGN(request.most_answers, parameter(root, "max_tokens", INT64_MAX));
   TRY_ASSIGN(request.binary_output, flag(root, "binary_data_output"));
   dom::array inputs;
   if (root["inputs"].get(inputs) != simdjson::SUCCESS) return invalid("no list of \"inputs\"");
@@ -300,6 +301,11 @@ void make_room(std::string& json, std::string& binary, std::span<const InferPart
   binary.reserve(bytes);
 }
 
+Status check_utf8(const InferPart& part) {
+  if (part.type != DataType::kBytes || all_utf8(part.values)) return {};
+  return invalid("{} holds a text that is no UTF-8, which JSON cannot: send it, or ask for it, in binary", part.name);
+}
+
 /// `"NAME":[{"name":…,"datatype":…,"shape":…,…}]`, and the binary data behind the whole head in `binary`.
 Status append_parts(std::string& json, std::string& binary, std::string_view member, std::span<const InferPart> parts) {
   make_room(json, binary, parts);
@@ -314,8 +320,7 @@ Status append_parts(std::string& json, std::string& binary, std::string_view mem
       binary.append(reinterpret_cast<const char*>(part.values.data()), part.values.size());
       continue;
     }
-    if (part.type == DataType::kBytes && !all_utf8(part.values))
-      return invalid("{} holds a text that is no UTF-8, which JSON cannot: send it, or ask for it, in binary", part.name);
+    TRY(check_utf8(part));
     json += R"("data":)";
     append_values(json, part);
     json += '}';
@@ -405,6 +410,22 @@ Result<InferMessage> write_infer_answer(std::string_view model, int64_t version,
   TRY(append_parts(json, binary, "outputs", outputs));
   json += '}';
   return message_of(std::move(json), binary);
+}
+
+Result<std::string> write_generate_answer(std::string_view model, int64_t version, std::string_view id,
+                                          std::span<const InferPart> outputs) {
+  std::string json = fmt::format(FMT_COMPILE(R"({{"model_name":{},"model_version":"{}")"), json_text(model), version);
+  if (!id.empty()) json += fmt::format(R"(,"id":{})", json_text(id));
+  for (const InferPart& part : outputs) {
+    TRY(check_utf8(part));
+    json += fmt::format(FMT_COMPILE(",{}:"), json_text(part.name));
+    const size_t list = json.size();
+    append_values(json, part);
+    const bool is_one = std::ranges::all_of(part.shape, [](int64_t size) { return size == 1; });
+    if (is_one) json = json.substr(0, list) + json.substr(list + 1, json.size() - list - 2);
+  }
+  json += '}';
+  return json;
 }
 
 Result<InferMessage> write_infer_request(std::span<const InferPart> inputs, std::optional<Duration> timeout) {

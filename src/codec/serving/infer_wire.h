@@ -43,8 +43,9 @@ inline constexpr int64_t kLongestInferTimeout_us = 3'600'000'000;
 
 struct InferRequest {
   std::string id;
-  std::optional<Duration> timeout;  ///< parameter `timeout`, in microseconds: later the answer is worth nothing
-  int64_t priority = 0;             ///< parameter `priority`: 1 is the most urgent, 0 = not said
+  std::optional<Duration> timeout;      ///< parameter `timeout`, in microseconds: later the answer is worth nothing
+  int64_t priority = 0;                 ///< parameter `priority`: 1 is the most urgent, 0 = not said
+  std::optional<int64_t> most_answers;  ///< parameter `max_tokens`: of a stream
   std::vector<InferTensor> inputs;
   std::vector<WantedOutput> outputs;  ///< none: all
   bool binary_output = false;         ///< of those that are not named
@@ -88,6 +89,10 @@ uint64_t json_room(DataType type, std::span<const std::byte> values);
 /// @return error for a text that is no UTF-8, where its part is not binary.
 Result<InferMessage> write_infer_answer(std::string_view model, int64_t version, std::string_view id,
                                         std::span<const InferPart> outputs);
+/// Of Triton's generate extension: outputs as members beside the model's name; one value alone, several as a list, whatever their shape.
+/// @return error as write_infer_answer() has it
+Result<std::string> write_generate_answer(std::string_view model, int64_t version, std::string_view id,
+                                          std::span<const InferPart> outputs);
 /// @param timeout  none: not said. Outputs are asked for in binary when the first input is.
 Result<InferMessage> write_infer_request(std::span<const InferPart> inputs, std::optional<Duration> timeout);
 

@@ -8,7 +8,6 @@ namespace stint {
 namespace {
 
 constexpr size_t kMostFiles = 100'000;
-constexpr size_t kHashDigits = 64;
 
 bool is_file_name(std::string_view name) {
   constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
@@ -30,12 +29,12 @@ Result<ModelSums> read_model_sums(std::string_view text, const std::string& sour
     const std::string_view line = whole.ends_with('\r') ? whole.substr(0, whole.size() - 1) : whole;
     if (line.empty()) continue;
     // Behind the hash come a blank and, for text or binary, a blank or an asterisk.
-    const bool parted = line.size() > kHashDigits + 2 && line[kHashDigits] == ' ' &&
-                        (line[kHashDigits + 1] == ' ' || line[kHashDigits + 1] == '*');
-    const std::string_view hash = line.substr(0, kHashDigits);
+    const bool parted = line.size() > kSha256Digits + 2 && line[kSha256Digits] == ' ' &&
+                        (line[kSha256Digits + 1] == ' ' || line[kSha256Digits + 1] == '*');
+    const std::string_view hash = line.substr(0, kSha256Digits);
     if (!parted || hash.find_first_not_of("0123456789abcdef") != std::string_view::npos)
       return invalid("{}:{}: expected a SHA-256 and a path, as sha256sum writes them", source, number);
-    std::string_view path = line.substr(kHashDigits + 2);
+    std::string_view path = line.substr(kSha256Digits + 2);
     if (path.starts_with("./")) path.remove_prefix(2);
     if (path == kModelSumsFile) continue;
     if (!is_model_path(path))

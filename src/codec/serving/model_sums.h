@@ -10,6 +10,7 @@
 
 namespace stint {
 
+inline constexpr size_t kSha256Digits = 64;
 inline constexpr const char* kModelSumsFile = "SHA256SUMS";
 
 /// Hash, 64 hexadecimal digits, by path: `NAME/model.json`, `NAME/VERSION/…`. Of names as models and files of theirs have them, so that

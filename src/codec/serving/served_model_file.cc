@@ -91,12 +91,16 @@ ServedDimension dimension_of(const Json& object) {
     if (pad.is_boolean() && !pad.get<bool>())
       dimension.never_padded = true;
     else if (!pad.is_object())
-      throw Malformed(object, "pad: expected the value for each input, {\"input_ids\": 0}, or false");
+      throw Malformed(object, "pad: expected the value or text for each input, {\"input_ids\": 0}, or false");
     else
       dimension.pad.emplace();
     if (pad.is_object())
-      for (const auto& [input, value] : pad.items())
-        if (input != kLine) (*dimension.pad)[input] = number_of(pad, input.c_str(), -1e9, 1e9);
+      for (const auto& [input, value] : pad.items()) {
+        if (value.is_string())
+          dimension.pad_texts[input] = value.get<std::string>();
+        else if (input != kLine)
+          (*dimension.pad)[input] = number_of(pad, input.c_str(), -1e9, 1e9);
+      }
   }
   if (object.contains("sizes")) {
     for (const Json& size : array_of(object, "sizes")) {
@@ -109,9 +113,53 @@ ServedDimension dimension_of(const Json& object) {
   return dimension;
 }
 
+std::map<std::string, std::string> names_of(const Json& object, const char* name) {
+  std::map<std::string, std::string> names;
+  for (const auto& [input, output] : member(object, name).items())
+    if (input != kLine) names[input] = text_of(object[name], input.c_str());
+  return names;
+}
+
+ServedGeneration generation_of(const Json& object) {
+  constexpr int64_t kMostSteps = 1 << 16;
+  constexpr double kLongest = 3600;
+  check_members(object, {"feed", "append", "stop", "steps", "seconds", "answers"});
+  ServedGeneration generation;
+  for (const char* name : {"feed", "append", "stop"})
+    if (object.contains(name) && !object[name].is_object()) throw Malformed(object, fmt::format("{}: expected an object", name));
+  if (object.contains("feed")) generation.feed = names_of(object, "feed");
+  if (object.contains("append")) {
+    const Json& append = object["append"];
+    for (const auto& [input, value] : append.items()) {
+      if (input == kLine) continue;
+      if (value.is_string())
+        generation.append[input] = value.get<std::string>();
+      else
+        generation.append_numbers[input] = number_of(append, input.c_str(), -1e9, 1e9);
+    }
+  }
+  if (generation.feed.empty() && generation.append.empty())
+    throw Malformed(object, "generate: feed or append must say which output leads to the next step");
+  if (object.contains("stop")) {
+    const Json& stop = object["stop"];
+    for (const auto& [output, value] : stop.items()) {
+      if (output == kLine) continue;
+      if (generation.stop) throw Malformed(object, "stop: one output and its value");
+      if (value.is_string())
+        generation.stop.emplace(output, value.get<std::string>());
+      else
+        generation.stop.emplace(output, number_of(stop, output.c_str(), -1e18, 1e18));
+    }
+  }
+  if (object.contains("steps")) generation.steps = integer_of(object, "steps", 1, kMostSteps);
+  if (object.contains("seconds")) generation.longest = Duration::from_seconds(number_of(object, "seconds", 0.001, kLongest));
+  if (object.contains("answers")) generation.answers = texts_of(object, "answers");
+  return generation;
+}
+
 ServedModelConfig config_of(const Json& document) {
   check_members(document, {"max_batch", "max_wait_ms", "preferred", "instances", "queue", "timeout_ms", "promise_p99_ms", "tune",
-                           "pinned", "cache", "budget_mib", "traffic", "shadow", "canary", "dimensions"});
+                           "pinned", "cache", "budget_mib", "traffic", "shadow", "canary", "dimensions", "generate"});
   ServedModelConfig config;
   if (document.contains("max_batch")) config.max_batch = integer_of(document, "max_batch", 1, kMostBatch);
   if (document.contains("max_wait_ms")) config.max_wait = milliseconds_of(document, "max_wait_ms");
@@ -134,6 +182,7 @@ ServedModelConfig config_of(const Json& document) {
   if (document.contains("traffic")) config.traffic = traffic_of(document["traffic"]);
   if (document.contains("shadow")) config.shadow = shadow_of(member(document, "shadow"));
   if (document.contains("canary")) config.canary = canary_of(member(document, "canary"));
+  if (document.contains("generate")) config.generate = generation_of(member(document, "generate"));
   if (document.contains("dimensions")) {
     if (!document["dimensions"].is_object()) throw Malformed(document, "dimensions: expected an object");
     for (const auto& [name, object] : document["dimensions"].items())

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -21,6 +23,7 @@ struct ServedDimension {
   std::optional<int64_t> largest;  ///< none: as large as the model runs, at most 512
   std::optional<std::map<std::string, double>>
       pad;  ///< filled up with these values, by input, 0 where an input is not named; none: not said
+  std::map<std::string, std::string> pad_texts;  ///< and with these, inputs of BYTES; with the empty text where one is not named
   bool never_padded = false;
   std::vector<int64_t> sizes;  ///< to which it is filled up, ascending; none: powers of two
 };
@@ -40,6 +43,20 @@ struct ServedCanary {
   int64_t least_requests = 100;                     ///< that it has to have had there
 };
 
+/// A value of a tensor as a configuration writes it.
+using ServedValue = std::variant<double, std::string>;
+
+/// A model whose answers lead to its next request, until one of them says that it is done.
+struct ServedGeneration {
+  std::map<std::string, std::string> feed;                  ///< inputs that are an output of the step before, by name
+  std::map<std::string, std::string> append;                ///< inputs to which an output of each step is added at the end
+  std::map<std::string, double> append_numbers;             ///< or a number
+  std::optional<std::pair<std::string, ServedValue>> stop;  ///< an output, and its value that ends the stream
+  int64_t steps = 256;                                      ///< at most
+  Duration longest = Duration::seconds(60);                 ///< of the whole stream
+  std::vector<std::string> answers;                         ///< outputs that are sent; none: all
+};
+
 /// How a model is served: `model.json` beside its versions. Every field may be left out.
 struct ServedModelConfig {
   int64_t max_batch = 32;  ///< items
@@ -54,6 +71,7 @@ struct ServedModelConfig {
   bool cache = false;               ///< equal requests at the same time are computed once, and answers kept where there is room
   std::optional<Bytes> budget;      ///< weights and activations together
   std::map<std::string, ServedDimension> dimensions;  ///< by their names in the model
+  std::optional<ServedGeneration> generate;
   std::optional<ServedShadow> shadow;
   std::optional<ServedCanary> canary;
   std::map<int64_t, int64_t> traffic;  ///< parts of the requests without a version, by version; none: the highest has all

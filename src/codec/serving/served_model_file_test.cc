@@ -85,9 +85,38 @@ TEST(ServedModelFile, SaysHowFreeDimensionsAreServed) {
   EXPECT_FALSE(sequence.never_padded);
   EXPECT_TRUE(read->dimensions.at("width").never_padded);
   EXPECT_FALSE(read->dimensions.at("width").largest);
-  for (const char* wrong : {R"({"largest": 0})", R"({"pad": true})", R"({"pad": {"x": "zero"}})", R"({"sizes": [64, 64]})",
+  const auto texts = read_served_model(R"({"dimensions": {"s": {"pad": {"ids": 1, "words": "[PAD]"}}}})", "model.json");
+  ASSERT_TRUE(texts.ok()) << texts.error().message;
+  EXPECT_THAT(texts->dimensions.at("s").pad.value(), ElementsAre(Pair("ids", 1)));
+  EXPECT_THAT(texts->dimensions.at("s").pad_texts, ElementsAre(Pair("words", "[PAD]")));
+  for (const char* wrong : {R"({"largest": 0})", R"({"pad": true})", R"({"pad": {"x": [1]}})", R"({"sizes": [64, 64]})",
                             R"({"sizes": [0]})", R"({"smallest": 1})", "7"})
     EXPECT_FALSE(read_served_model(fmt::format(R"({{"dimensions": {{"s": {}}}}})", wrong), "model.json").ok()) << wrong;
+}
+
+TEST(ServedModelFile, SaysWhichAnswersLeadToTheNextRequest) {
+  const auto read = read_served_model(
+      R"({"generate": {"feed": {"h": "h_next"}, "append": {"ids": "next", "mask": 1}, "stop": {"next": 2}, "steps": 9, "seconds": 1.5,
+          "answers": ["next"]}})",
+      "model.json");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  ASSERT_TRUE(read->generate);
+  EXPECT_THAT(read->generate->feed, ElementsAre(Pair("h", "h_next")));
+  EXPECT_THAT(read->generate->append, ElementsAre(Pair("ids", "next")));
+  EXPECT_THAT(read->generate->append_numbers, ElementsAre(Pair("mask", 1)));
+  EXPECT_EQ(read->generate->stop, std::pair(std::string("next"), ServedValue(2.0)));
+  EXPECT_EQ(read->generate->steps, 9);
+  EXPECT_EQ(read->generate->longest, Duration::milliseconds(1500));
+  EXPECT_THAT(read->generate->answers, ElementsAre("next"));
+  const auto least = read_served_model(R"({"generate": {"feed": {"x": "y"}, "stop": {"y": "end"}}})", "model.json");
+  EXPECT_EQ(least->generate->stop, std::pair(std::string("y"), ServedValue("end")));
+  EXPECT_EQ(least->generate->steps, 256);
+  for (const char* wrong :
+       {R"({})", R"({"feed": {}})", R"({"feed": {"x": 1}})", R"({"feed": ["x"]})", R"({"append": {"x": [1]}})",
+        R"({"append": {"mask": 1}})", R"({"feed": {"x": "y"}, "stop": {"y": 1, "z": 2}})", R"({"feed": {"x": "y"}, "steps": 0})",
+        R"({"feed": {"x": "y"}, "steps": 65537})", R"({"feed": {"x": "y"}, "seconds": 0})",
+        R"({"feed": {"x": "y"}, "tokens": 1})", "7"})
+    EXPECT_FALSE(read_served_model(fmt::format(R"({{"generate": {}}})", wrong), "model.json").ok()) << wrong;
 }
 
 TEST(ServedModelFile, DescribesASyntheticModel) {

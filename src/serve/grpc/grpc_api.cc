@@ -4,12 +4,14 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <functional>
+#include <mutex>
 
 #include "base/text.h"
 #include "codec/serving/tensor_texts.h"
 #include "host/file.h"
 #include "open_inference.grpc.pb.h"
-#include "serve/checked_call.h"
+#include "serve/generation.h"
 #include "serve/leaver.h"
 
 namespace stint::serve {
@@ -18,6 +20,8 @@ namespace {
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 using grpc::StatusCode;
+using InferRequestMessage = inference::ModelInferRequest;
+using StreamAnswer = inference::ModelStreamInferResponse;
 using Service = inference::GRPCInferenceService::CallbackService;
 
 constexpr size_t kLeastQuota = size_t{16} << 20;  // below it connections are refused
@@ -148,6 +152,7 @@ Result<InferRequest> read_request(const inference::ModelInferRequest& from) {
   if (timeout && *timeout > 0) request.timeout = Duration::nanoseconds(std::min(*timeout, kLongestInferTimeout_us) * 1000);
   TRY_ASSIGN(const std::optional<int64_t> priority, number_in(from.parameters(), "priority"));
   request.priority = priority.value_or(0);
+  TRY_ASSIGN(request.most_answers, number_in(from.parameters(), "max_tokens"));
   for (int i = 0; i < from.inputs_size(); ++i) {
     TRY_ASSIGN(InferTensor tensor, read_tensor(from.inputs(i), raws == 0 ? nullptr : &from.raw_input_contents(i)));
     request.inputs.push_back(std::move(tensor));
@@ -155,6 +160,25 @@ Result<InferRequest> read_request(const inference::ModelInferRequest& from) {
   for (const auto& output : from.outputs())
     request.outputs.push_back({output.name(), true});
   return request;
+}
+
+/// The message is there already; its typed values become a list and that a tensor.
+Result<std::shared_ptr<const void>> book_reading(const inference::ModelInferRequest& from, ByteBudget& memory) {
+  constexpr uint64_t kCopies = 5;
+  return book(memory, kCopies * from.ByteSizeLong());
+}
+
+/// @param answered  as CheckedCall::answered() has it
+template <typename Answered>
+void write_outputs(const std::vector<Answered>& answered, inference::ModelInferResponse& to) {
+  for (const Answered& one : answered) {
+    auto* output = to.add_outputs();
+    output->set_name(one.wanted.name);
+    output->set_datatype(std::string(name_of(one.type)));
+    for (const int64_t size : one.shape)
+      output->add_shape(size);
+    to.add_raw_output_contents(one.values.data(), one.values.size());
+  }
 }
 
 /// Ends itself when gRPC is done with it. Cancelled by the client, it takes the request out of its batch.
@@ -183,9 +207,7 @@ class GrpcInferCall final : public CheckedCall {
   static Result<std::unique_ptr<GrpcInferCall>> read(const inference::ModelInferRequest& from, inference::ModelInferResponse& to,
                                                      const ServedVersion& served, InferReactor& reactor, CallTerms& terms,
                                                      ByteBudget& memory) {
-    // The message is there already; its typed values become a list and that a tensor.
-    constexpr uint64_t kCopies = 5;
-    TRY_ASSIGN(auto reading, book(memory, kCopies * from.ByteSizeLong()));
+    TRY_ASSIGN(auto reading, book_reading(from, memory));
     TRY_ASSIGN(InferRequest request, read_request(from));
     std::unique_ptr<GrpcInferCall> call(new GrpcInferCall({from.model_name(), served.version}, served.model->measured(), to));
     TRY(call->check(std::move(request), terms, memory));
@@ -205,14 +227,7 @@ class GrpcInferCall final : public CheckedCall {
     Result<std::shared_ptr<const void>> held = hold_of(all);
     if (!held.ok()) return fail(held.error());
     reactor_->hold(std::move(*held));
-    for (const Answered& one : all) {
-      auto* output = to_.add_outputs();
-      output->set_name(one.wanted.name);
-      output->set_datatype(std::string(name_of(one.type)));
-      for (const int64_t size : one.shape)
-        output->add_shape(size);
-      to_.add_raw_output_contents(one.values.data(), one.values.size());
-    }
+    write_outputs(all, to_);
     finish(grpc::Status::OK);
   }
   void refuse(batching::RefusalReason reason) override { finish(said(code_of(reason), batching::name_of(reason))); }
@@ -228,6 +243,127 @@ class GrpcInferCall final : public CheckedCall {
   inference::ModelInferResponse& to_;
   InferReactor* reactor_ = nullptr;  ///< none: finished, or never taken over
 };
+
+class GrpcGeneration;
+
+/// Ends itself when gRPC is done with it.
+class RefusedStream final : public grpc::ServerBidiReactor<InferRequestMessage, StreamAnswer> {
+ public:
+  explicit RefusedStream(const grpc::Status& status) { Finish(status); }
+  void OnDone() override { delete this; }
+};
+
+/// A stream of requests, each of them answered, by one message or several, before the next is read. Ends itself when gRPC is done with it.
+class StreamReactor final : public grpc::ServerBidiReactor<InferRequestMessage, StreamAnswer> {
+ public:
+  /// @param take  begins to answer a request: write() or fail() follows, or abandoned().
+  explicit StreamReactor(std::function<void(const InferRequestMessage&, StreamReactor&)> take) : take_(std::move(take)) {
+    StartRead(&request_);
+  }
+  void OnDone() override { delete this; }
+  void OnCancel() override {
+    std::shared_ptr<Generation> generation;
+    {
+      const std::lock_guard lock(mutex_);
+      cancelled_ = true;
+      generation = generation_.lock();
+    }
+    if (generation) generation->gone();
+  }
+  void OnReadDone(bool ok) override {
+    if (!ok) return Finish(grpc::Status::OK);
+    take_(request_, *this);
+  }
+  void OnWriteDone(bool ok) override;
+
+  /// Who answers now. @return false: the client has gone
+  bool watch(const std::shared_ptr<Generation>& generation) {
+    const std::lock_guard lock(mutex_);
+    generation_ = generation;
+    return !cancelled_;
+  }
+  /// To be filled before write().
+  StreamAnswer& answer() { return answer_; }
+  /// @param held  until it is written. @param next  goes on then; null: this was the request's last answer
+  void write(std::shared_ptr<const void> held, std::shared_ptr<GrpcGeneration> next) {
+    held_ = std::move(held);
+    next_ = std::move(next);
+    StartWrite(&answer_);
+  }
+  void fail(const grpc::Status& status) {
+    answer_.Clear();
+    answer_.set_error_message(status.error_message());
+    answer_.mutable_infer_response()->set_id(request_.id());
+    write(nullptr, nullptr);
+  }
+  /// The request is not answered: it was cancelled.
+  void abandoned() { Finish(grpc::Status::CANCELLED); }
+
+ private:
+  const std::function<void(const InferRequestMessage&, StreamReactor&)> take_;
+  InferRequestMessage request_;
+  StreamAnswer answer_;
+  std::shared_ptr<const void> held_;
+  std::shared_ptr<GrpcGeneration> next_;
+  std::mutex mutex_;
+  bool cancelled_ = false;
+  std::weak_ptr<Generation> generation_;
+};
+
+class GrpcGeneration final : public Generation {
+ public:
+  static Result<std::shared_ptr<GrpcGeneration>> read(const InferRequestMessage& from, const ServedVersion& served,
+                                                      StreamReactor& reactor, CallTerms& terms, ByteBudget& memory) {
+    std::shared_ptr<GrpcGeneration> call(new GrpcGeneration({from.model_name(), served.version}, served.model->measured()));
+    TRY_ASSIGN(call->reading_, book_reading(from, memory));
+    TRY_ASSIGN(InferRequest request, read_request(from));
+    TRY(call->check(std::move(request), terms, memory));
+    call->reactor_ = &reactor;
+    return call;
+  }
+  ~GrpcGeneration() override {
+    if (reactor_ != nullptr) reactor_->abandoned();
+  }
+  using Generation::go_on;
+
+  void refuse(batching::RefusalReason reason) override { end(said(code_of(reason), batching::name_of(reason))); }
+  void fail(const Error& error) override { end(status_of(error)); }
+
+ protected:
+  void send(std::span<const OutputRows> outputs, bool last) override {
+    const std::vector<Answered> all = answered(outputs);
+    Result<std::shared_ptr<const void>> held = hold_of(all);
+    if (!held.ok()) return fail(held.error());
+    reactor_->answer().Clear();
+    inference::ModelInferResponse& to = *reactor_->answer().mutable_infer_response();
+    to.set_model_name(model_);
+    to.set_model_version(std::to_string(version_));
+    to.set_id(request_.id);
+    (*to.mutable_parameters())["triton_final_response"].set_bool_param(last);
+    write_outputs(all, to);
+    if (last)
+      std::exchange(reactor_, nullptr)->write(std::move(*held), nullptr);
+    else
+      reactor_->write(std::move(*held), std::static_pointer_cast<GrpcGeneration>(shared_from_this()));
+  }
+
+ private:
+  GrpcGeneration(VersionName name, const MeasuredModel& measured) : Generation(name, measured) {}
+  void end(const grpc::Status& status) { std::exchange(reactor_, nullptr)->fail(status); }
+
+  StreamReactor* reactor_ = nullptr;  ///< none: the last answer is with it, or it was never taken over
+  std::shared_ptr<const void> reading_;
+};
+
+void StreamReactor::OnWriteDone(bool ok) {
+  held_ = nullptr;
+  const std::shared_ptr<GrpcGeneration> next = std::exchange(next_, nullptr);
+  if (ok && next) return next->go_on();
+  if (next) return;  // let go of, it says that it is abandoned
+  if (!ok) return Finish(grpc::Status::CANCELLED);
+  request_.Clear();
+  StartRead(&request_);
+}
 
 class GrpcService final : public Service {
  public:
@@ -303,6 +439,7 @@ class GrpcService final : public Service {
       add(spec, config.add_output());
     for (const int64_t size : from.preferred)
       config.mutable_dynamic_batching()->add_preferred_batch_size(static_cast<int32_t>(size));
+    config.mutable_model_transaction_policy()->set_decoupled(from.generate.has_value());
     config.mutable_dynamic_batching()->set_max_queue_delay_microseconds(static_cast<uint64_t>(from.max_wait.count_ns() / 1000));
     return end(context, grpc::Status::OK);
   }
@@ -313,7 +450,7 @@ class GrpcService final : public Service {
     const Result<ServedVersion> served = find(request->model_name(), request->model_version());
     if (!served.ok()) return end(context, status_of(served.error()));
     CallTerms terms;
-    terms.tenant = options_.access.who(metadata(*context, "authorization"), metadata(*context, "stint-tenant")).tenant;
+    terms.tenant = tenant_of(*context);
     auto* reactor = new InferReactor();  // deletes itself
     Result<std::unique_ptr<GrpcInferCall>> call =
         GrpcInferCall::read(*request, *response, *served, *reactor, terms, *options_.memory);
@@ -321,14 +458,16 @@ class GrpcService final : public Service {
       reactor->Finish(status_of(call.error()));
       return reactor;
     }
-    // The caller's own deadline, where it is the earlier one.
-    if (const auto deadline = context->deadline(); deadline != std::chrono::system_clock::time_point::max()) {
-      const auto left = Duration::nanoseconds(
-          std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - std::chrono::system_clock::now()).count());
-      terms.timeout = std::min(terms.timeout.value_or(left), std::max(left, Duration::nanoseconds(1)));
-    }
+    hold_to_deadline(*context, terms);
     reactor->leaver().submitted(served->model, served->submit(std::move(*call), terms));
     return reactor;
+  }
+  grpc::ServerBidiReactor<InferRequestMessage, StreamAnswer>* ModelStreamInfer(CallbackServerContext* context) override {
+    if (const auto why = refusal(*context, Right::kInfer)) return new RefusedStream(*why);
+    return new StreamReactor([this, context](const InferRequestMessage& request, StreamReactor& reactor) {
+      const Status begun = begin(*context, request, reactor);
+      if (!begun.ok()) reactor.fail(status_of(begun.error()));
+    });
   }
   ServerUnaryReactor* RepositoryIndex(CallbackServerContext* context, const inference::RepositoryIndexRequest* request,
                                       inference::RepositoryIndexResponse* response) override {
@@ -365,6 +504,27 @@ class GrpcService final : public Service {
   }
 
  private:
+  Status begin(const CallbackServerContext& context, const InferRequestMessage& request, StreamReactor& reactor) {
+    if (closing_) return make_error(ErrorCode::kUnavailable, "the server is being stopped");
+    TRY_ASSIGN(const ServedVersion served, find(request.model_name(), request.model_version()));
+    CallTerms terms;
+    terms.tenant = tenant_of(context);
+    TRY_ASSIGN(const auto call, GrpcGeneration::read(request, served, reactor, terms, *options_.memory));
+    hold_to_deadline(context, terms);
+    if (reactor.watch(call)) call->begin(served.model, terms);
+    return {};
+  }
+  [[nodiscard]] batching::TenantId tenant_of(const CallbackServerContext& context) const {
+    return options_.access.who(metadata(context, "authorization"), metadata(context, "stint-tenant")).tenant;
+  }
+  /// The caller's own, where it is the earlier one.
+  static void hold_to_deadline(const CallbackServerContext& context, CallTerms& terms) {
+    const auto deadline = context.deadline();
+    if (deadline == std::chrono::system_clock::time_point::max()) return;
+    const auto left = Duration::nanoseconds(
+        std::chrono::duration_cast<std::chrono::nanoseconds>(deadline - std::chrono::system_clock::now()).count());
+    terms.timeout = std::min(terms.timeout.value_or(left), std::max(left, Duration::nanoseconds(1)));
+  }
   static ServerUnaryReactor* end(CallbackServerContext* context, const grpc::Status& status) {
     ServerUnaryReactor* reactor = context->DefaultReactor();
     reactor->Finish(status);
