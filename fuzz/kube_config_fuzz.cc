@@ -1,9 +1,10 @@
-// kubeconfig files (YAML), what credential plugins print, lines of a watch, Jobs and their events, descriptions of clients' namespaces.
+// kubeconfig files (YAML), what credential plugins print, lines of a watch, Jobs and their events, descriptions of clients' namespaces, conditions on devices.
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "codec/kubernetes/kube_cel.h"
 #include "codec/kubernetes/kube_config.h"
 #include "codec/kubernetes/kube_tenant.h"
 #include "codec/kubernetes/kubernetes_job.h"
@@ -18,8 +19,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   stint::KubernetesState state;
   (void)state.event(text, "Pod", stint::Instant());
   stint::KubePlacingDecoder placing;
-  for (const std::string_view kind : {"Pod", "Node", "PodGroup"})
+  for (const std::string_view kind : {"Pod", "Node", "PodGroup", "PersistentVolumeClaim", "PersistentVolume", "StorageClass",
+                                      "ResourceSlice", "DeviceClass", "ResourceClaim"})
     (void)placing.decode_event(text, kind);
+  if (const auto condition = stint::KubeCondition::parse(text); condition.ok())
+    (void)condition->holds({.name = "d", .attributes = {{"a/b", "x"}}, .capacity = {}, .why_not = {}}, "a");
   stint::KubeMadeJobDecoder jobs;
   (void)jobs.decode(text);
   (void)jobs.decode_event(text);

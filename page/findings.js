@@ -77,6 +77,7 @@ export function mount(main) {
   function head(audit, written) {
     const { totals, proof } = audit;
     const replayed = proof?.together;
+    const aside = totals.commitments_aside;
     return h("section", { key: "head" }, h("p", { class: "soft" }, `Of ${audit.period.begin.slice(0, 10)} to ${audit.period.end.slice(0, 10)}, written ${when(written)}.`),
       h("div", { class: "figures" },
         figure("Bill a month", totals.bill_per_month === null ? "not known" : amount(totals.bill_per_month), audit.currency, totals.mean_utilization_pct === null ? "use not measured" : `${oneDecimal(totals.mean_utilization_pct)} % used on average`),
@@ -84,7 +85,9 @@ export function mount(main) {
         figure("Saving a month", totals.saving_per_month === null ? "not known" : amount(totals.saving_per_month), audit.currency,
           totals.bill_per_month ? `${oneDecimal((totals.saving_per_month / totals.bill_per_month) * 100)} % of the bill` : "", "good"),
         figure("Replayed together", replayed?.saving_per_month == null ? "not replayed" : amount(replayed.saving_per_month), replayed?.saving_per_month == null ? "" : audit.currency,
-          replayed?.saving_p10 == null ? "" : `${amount(replayed.saving_p10)} to ${amount(replayed.saving_p90)} in 8 of 10 drawings`)));
+          replayed?.saving_p10 == null ? "" : `${amount(replayed.saving_p10)} to ${amount(replayed.saving_p90)} in 8 of 10 drawings`)),
+      aside && h("p", { class: "aside" }, `Not counted, of high risk: commitments that rest on ${things(aside.days, "day")} of use, where ${aside.days_asked} are asked for, `
+        + `would take ${amount(aside.saving_per_month)} ${audit.currency} a month off this plan, to ${amount(aside.plan_per_month)}.`));
   }
 
   function finding(f, decision, currency, decides) {

@@ -11,8 +11,12 @@
 #include "advise/find/finder.h"
 #include "advise/headline.h"
 #include "advise/judge_goals.h"
+#include "advise/plan/assumed_prices.h"
+#include "advise/plan/commitments_aside.h"
 #include "advise/plan/plan_notes.h"
 #include "advise/plan/plan_rightsize.h"
+#include "advise/plan/risk_outlook.h"
+#include "advise/plan/timed_notes.h"
 #include "advise/presence.h"
 #include "advise/promises.h"
 #include "advise/prove/prove.h"
@@ -103,7 +107,18 @@ class Decider {
       finish(finding, zero_);
       report_.rejected.push_back(std::move(finding));
     }
+    for (Finding& finding : proposals.on_few_days) {
+      finish(finding, zero_);
+      if (const auto alone = fresh_.saving_of(finding.change); alone.ok()) finding.alone_per_month = *alone;
+      if (auto why = why_not_chosen(finding, choice_); !why.empty())
+        reject_unwanted(std::move(finding), std::move(why));
+      else
+        on_few_days_.push_back(std::move(finding));
+    }
   }
+
+  /// Commitments that are wanted and rest on too few days of use, in the order in which they were found.
+  std::vector<Finding> take_on_few_days() { return std::move(on_few_days_); }
 
  private:
   enum class Verdict : uint8_t { kTaken, kNotWanted, kFailed };
@@ -117,11 +132,15 @@ class Decider {
     report_.rejected.push_back(std::move(finding));
   }
 
+  void reject_unwanted(Finding finding, std::string why) {
+    if (const auto alone = fresh_.saving_of(finding.change); alone.ok()) finding.alone_per_month = *alone;
+    finding.remedy = finding.risk > choice_.max_risk ? fmt::format("to allow a risk that is {}", name_of(finding.risk)) : "";
+    reject(std::move(finding), std::move(why));
+  }
+
   Verdict take(Finding finding) {
     if (auto why = why_not_chosen(finding, choice_); !why.empty()) {
-      if (const auto alone = fresh_.saving_of(finding.change); alone.ok()) finding.alone_per_month = *alone;
-      finding.remedy = finding.risk > choice_.max_risk ? fmt::format("to allow a risk that is {}", name_of(finding.risk)) : "";
-      reject(std::move(finding), std::move(why));
+      reject_unwanted(std::move(finding), std::move(why));
       return Verdict::kNotWanted;
     }
     const auto saving = books_.saving_of(finding.change);
@@ -180,6 +199,7 @@ class Decider {
   Instant now_;
   AuditReport& report_;
   Money zero_;
+  std::vector<Finding> on_few_days_;
 };
 
 PlanProof proof_of_plan(const Prover& prover, const std::vector<Finding>& findings, Money zero) {
@@ -285,7 +305,9 @@ struct Auditor::Impl {
               in.owned,
               in.services_longer_pct,
               in.pairs,
-              in.owners} {}
+              in.owners,
+              in.batch_curves,
+              in.commit_on_days} {}
 
   std::optional<History> bill_alone;  ///< its machines, where nothing else names any
   AuditInput input;
@@ -311,19 +333,31 @@ struct Auditor::Impl {
     return known->second;
   }
 
-  /// Findings and rejected of `report`, on `books`.
-  void find(AuditReport& report, Books& books, const PriceLookup& prices, const PlanChoice& choice, Prover* prover) const {
+  /// Findings and rejected of `report`, on `books`. @return commitments on too few days of use, of which nothing is booked.
+  std::vector<Finding> find(AuditReport& report, Books& books, const PriceLookup& prices, const PlanChoice& choice,
+                            Prover* prover) const {
     const Books fresh = books;
     Decider decider(choice, books, fresh, prover, input.now, report);
     for (const auto finder : kFinders)
       decider.decide(finder({*facts, books, prices, input.history, input.allowed_regions, input.longest_term, input.savings_plans,
-                             &rightsize_memo}));
+                             &rightsize_memo, input.commit_on_days}));
+    std::vector<Finding> on_few_days = decider.take_on_few_days();
     if (bill_alone)
-      for (std::vector<Finding>* list : {&report.findings, &report.rejected})
+      for (std::vector<Finding>* list : {&report.findings, &report.rejected, &on_few_days})
         for (Finding& f : *list) {
           f.confidence = Level::kLow;
           f.caveats.push_back("it rests on the bill alone: whether these machines were used is not known");
         }
+    return on_few_days;
+  }
+
+  /// What is too small today, whatever the plan does: `stint plan rightsize` says the same.
+  std::vector<std::string> growth(const PriceLookup& prices) const {
+    const Books today(*facts, prices);
+    const auto plan = plan_rightsize({*facts, today, prices, input.history, input.allowed_regions, input.longest_term,
+                                      input.savings_plans, &rightsize_memo, input.commit_on_days},
+                                     {});
+    return plan.ok() ? growth_notes(*plan) : std::vector<std::string>();
   }
 };
 
@@ -348,6 +382,7 @@ Result<Auditor> Auditor::create(const AuditInput& input) {
   add_promises(*impl->facts, *impl->ledger);
   add_promises(*impl->facts, known, input.owners);
   add_promises(*impl->facts, input.goals);
+  add_batch_curves(*impl->facts, input.batch_curves);
   if (input.services_longer_pct) impl->facts->unpromised_pct = 100 + *input.services_longer_pct;
   impl->facts->pairs = pairs_of(input.pairs, *impl->facts, input.catalog);
   return Auditor(std::move(impl));
@@ -358,7 +393,7 @@ Auditor::Draft Auditor::draft(const PlanChoice& choice) const {
   const PriceLookup prices(impl_->input.catalog, facts.currency);
   Books books(facts, prices);
   AuditReport report;
-  impl_->find(report, books, prices, choice, nullptr);
+  (void)impl_->find(report, books, prices, choice, nullptr);
   Draft draft{.findings = std::move(report.findings), .saving_per_month = Money::nanos(0, facts.currency), .plan_per_month = {}};
   for (const Finding& f : draft.findings)
     draft.saving_per_month += f.saving_per_month;
@@ -379,7 +414,8 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
 
   AuditReport report;
   report.period = history.period;
-  impl_->find(report, books, prices, choice, prover ? &*prover : nullptr);
+  std::vector<Finding> on_few_days = impl_->find(report, books, prices, choice, prover ? &*prover : nullptr);
+  report.commitments_aside = set_aside(std::move(on_few_days), books, input.now, prover ? &*prover : nullptr, report.rejected);
   if (prover) report.proof = proof_of_plan(*prover, report.findings, Money::nanos(0, facts.currency));
   Money saving = Money::nanos(0, facts.currency);
   for (const Finding& f : report.findings)
@@ -394,6 +430,11 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
   report.coverage = coverage_lines(ledger);
   report.covers_period = covers_period(ledger);
   report.totals = totals_of(facts, ledger, saving);
+  if (!report.totals.priced) report.commitments_aside.reset();
+  if (auto& aside = report.commitments_aside) {
+    aside->days_asked = static_cast<int64_t>(input.commit_on_days);
+    aside->plan_per_month = report.totals.plan_per_month - aside->saving_per_month;
+  }
   report.totals.saving_by = saving_basis(report.findings, Money::nanos(0, facts.currency));
   report.totals.plan_range = plan_range(report.findings, facts, input.catalog, report.totals.plan_per_month);
   if (report.totals.priced) report.bound = bound_of_plan(impl_->bound_for(choice.max_risk), books, report.totals);
@@ -418,6 +459,19 @@ Result<AuditReport> Auditor::plan(const PlanChoice& choice, Prove prove) const {
   std::ranges::move(
       renewal_notes({facts, books, prices, history, input.allowed_regions, input.longest_term}, input.owned, input.now),
       std::back_inserter(report.notes));
+  if (report.totals.priced)
+    report.discounts =
+        discount_outlooks({facts, books, prices, history, input.allowed_regions, input.longest_term, input.savings_plans});
+  std::ranges::move(impl_->growth(prices), std::back_inserter(report.beside));
+  std::ranges::move(timed_notes({facts, books, prices, history, input.allowed_regions}, timed_offers()),
+                    std::back_inserter(report.beside));
+  if (report.totals.priced && choice.max_risk == Level::kHigh)
+    report.high_risk = risk_outlooks(
+        {facts, books, prices, history, input.allowed_regions, input.longest_term, input.savings_plans}, report.findings);
+  for (const RiskOutlook& outlook : report.high_risk)
+    report.beside.push_back(risk_note(outlook));
+  std::ranges::copy(report.beside, std::back_inserter(report.notes));
+  std::ranges::move(discount_notes(report.discounts), std::back_inserter(report.notes));
   report.out_of_reach = out_of_reach_for(report, books);
   report.obstacles = obstacles_of(report.rejected, choice.without, books);
   report.goals = judge_goals(input.goals,

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "advise/batch_curves.h"
 #include "advise/finding.h"
 #include "advise/goals.h"
 #include "advise/prove/proof.h"
+#include "advise/thresholds.h"
 #include "base/time.h"
 #include "catalog/catalog.h"
 #include "catalog/measured_pairs.h"
@@ -61,6 +63,8 @@ struct AuditInput {
       {};  ///< p99 of services of which nothing is promised may grow by that much; none = by nothing
   std::vector<PairMeasurement> pairs = {};  ///< of jobs on one GPU, as measured
   RunOwners owners = {};                    ///< of pods: a label may promise p99 of a service
+  BatchCurves batch_curves = {};            ///< of services, as measured
+  double commit_on_days = kDaysToCommit;    ///< of use, from which on commitments count in the plan
 };
 
 }  // namespace stint

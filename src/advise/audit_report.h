@@ -1,6 +1,7 @@
 // What an audit says, as plain values. Sums of money are worked out before they stand here; report/ prints them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -106,6 +107,32 @@ struct PlanBound {
   bool holds = true;                 ///< false: the plan is cheaper, so this bound leaves out a lever and means nothing
 };
 
+/// What a discount that is not known here would add to the plan (advise/plan/assumed_prices.h). Counted nowhere.
+struct DiscountOutlook {
+  std::string provider;
+  int64_t pct = 0;  ///< below on-demand
+  Money saving_per_month;
+};
+
+enum class RiskLever : uint8_t { kThreeYears, kOtherSpotPools, kOtherProviders };
+std::string_view name_of(RiskLever lever);
+
+/// What only a high risk would reach (advise/plan/risk_outlook.h). Counted nowhere; they are of the same machines and do not add up.
+struct RiskOutlook {
+  RiskLever lever = RiskLever::kThreeYears;
+  Money saving_per_month;
+  std::string rests_on;  ///< in words, and what it leaves out
+};
+
+/// Commitments that rest on fewer days of use than are asked for: their risk is high, they are in no sum of the plan, and stand among
+/// AuditReport::rejected.
+struct CommitmentsAside {
+  std::vector<std::string> findings;  ///< ids, in order of application
+  int64_t days = 0, days_asked = 0;   ///< of use
+  Money saving_per_month;             ///< of all of them, one after another on what the plan leaves
+  Money plan_per_month;               ///< with them
+};
+
 /// What the plan would cost if prices of spot moved as far as they were seen to.
 struct PlanRange {
   Money low, high;     ///< a month
@@ -160,12 +187,16 @@ struct AuditReport {
   std::vector<CurvePoint> curve;
   std::vector<HeatRow> heat;
   std::vector<ImportRecord> imports;
-  std::vector<std::string> notes;         ///< telemetry quality, stale prices, problems: each with its remedy
-  std::vector<std::string> out_of_reach;  ///< what the plan cannot reach, and why
-  std::vector<Obstacle> obstacles;        ///< changes not advised, worth their amount one after another on what the plan leaves
-  std::optional<PlanProof> proof;         ///< none = no replay was asked for
-  std::optional<PlanBound> bound;         ///< none = nothing says what the fleet costs
-  std::vector<GoalVerdict> goals;         ///< in the order of the input
+  std::vector<std::string> notes;          ///< telemetry quality, stale prices, problems: each with its remedy
+  std::vector<std::string> out_of_reach;   ///< what the plan cannot reach, and why
+  std::vector<Obstacle> obstacles;         ///< changes not advised, worth their amount one after another on what the plan leaves
+  std::optional<PlanProof> proof;          ///< none = no replay was asked for
+  std::optional<PlanBound> bound;          ///< none = nothing says what the fleet costs
+  std::vector<GoalVerdict> goals;          ///< in the order of the input
+  std::vector<DiscountOutlook> discounts;  ///< by provider, then by discount; `notes` say them too
+  std::vector<RiskOutlook> high_risk;      ///< where a high risk is allowed; `beside` says them too
+  std::vector<std::string> beside;         ///< what stands beside the plan and in no sum of it; `notes` say it too
+  std::optional<CommitmentsAside> commitments_aside;  ///< none = none would save anything, or the days are enough
 };
 
 }  // namespace stint

@@ -72,7 +72,13 @@ struct World {
     s.count += 60;
   }
 
-  AuditReport run() const { return audit({history, usage, catalog, kJune.end, {}}).value(); }
+  [[nodiscard]] AuditReport run() const {
+    AuditInput input{history, usage, catalog, kJune.end, {}};
+    input.commit_on_days = commit_on_days;
+    return audit(input).value();
+  }
+
+  double commit_on_days = kFewestDaysToCommit;  ///< the month of these fleets is to be enough
 };
 
 Money sum_of_savings(const AuditReport& report) {
@@ -246,6 +252,71 @@ TEST(Audit, ComputeOfABillAloneIsNoStorage) {
   EXPECT_THAT(report.out_of_reach,
               Contains(HasSubstr("15,840.00 USD/month of compute is on lines of the bill that name no machine")));
   EXPECT_THAT(report.out_of_reach, Contains(HasSubstr("160.00 USD/month of storage, transfer, support")));
+}
+
+// A machine at 70 % around the clock: 3.06 an hour on demand, 1.82 for a year. A month of that is not enough to count 1.24 × 720.
+TEST(Audit, CommitmentsOnFewDaysStandBesideThePlan) {
+  World world;
+  world.node("server", "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference);
+  world.gpu([](size_t) { return 70.0; }, 12);
+  world.commit_on_days = AuditInput{world.history, world.usage, world.catalog, kJune.end, {}}.commit_on_days;
+  const AuditReport report = world.run();
+  EXPECT_EQ(find(report, "commit"), nullptr);
+  EXPECT_EQ(report.totals.plan_per_month, usd("2203.2"));  // 3.06 × 720
+  ASSERT_TRUE(report.commitments_aside);
+  EXPECT_EQ(report.commitments_aside->days, 30);
+  EXPECT_EQ(report.commitments_aside->days_asked, 90);
+  EXPECT_EQ(report.commitments_aside->saving_per_month, usd("892.8"));
+  EXPECT_EQ(report.commitments_aside->plan_per_month, usd("1310.4"));
+  ASSERT_THAT(report.rejected, SizeIs(1));
+  EXPECT_THAT(report.commitments_aside->findings, ::testing::ElementsAre(report.rejected[0].id));
+  EXPECT_EQ(report.rejected[0].risk, Level::kHigh);
+  EXPECT_EQ(report.rejected[0].alone_per_month, usd("892.8"));
+  EXPECT_THAT(report.rejected[0].caveats.at(0), HasSubstr("rests on 30 days of use"));
+
+  world.commit_on_days = kFewestDaysToCommit;
+  const AuditReport counted = world.run();
+  EXPECT_FALSE(counted.commitments_aside);
+  EXPECT_EQ(counted.totals.plan_per_month, usd("1310.4")) << "who says that a month is enough has it counted";
+}
+
+// One machine, two terms: what is beside the plan takes it once. And what is riskier than wanted is no outlook either.
+TEST(Audit, CommitmentsBesideThePlanAreAlternativesAndKeepToTheRiskWanted) {
+  World world;
+  world.node("server", "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference);
+  world.gpu([](size_t) { return 70.0; }, 12);
+  const PriceRow longer{.provider = "aws",
+                        .region = "us-east-1",
+                        .instance_type = "p3.2xlarge",
+                        .market = Market::kReserved,
+                        .term = CommitmentTerm::kThreeYears,
+                        .payment = PaymentOption::kNoUpfront,
+                        .rate = Rate::per_hour(usd("1.1")),
+                        .estimated = false,
+                        .source = "test",
+                        .as_of = kJune.begin};
+  const Catalog catalog = world.catalog.with_prices(std::span(&longer, 1));
+  AuditInput input{world.history, world.usage, catalog, kJune.end, {}};
+  input.longest_term = CommitmentTerm::kThreeYears;
+  input.proof = ProofOptions();
+  const AuditReport both = audit(input).value();
+  ASSERT_TRUE(both.commitments_aside);
+  EXPECT_THAT(both.commitments_aside->findings, SizeIs(1));
+  EXPECT_EQ(both.commitments_aside->saving_per_month, usd("1411.2"));  // (3.06 − 1.1) × 720
+  ASSERT_THAT(both.rejected, SizeIs(2));
+  for (const Finding& f : both.rejected)
+    if (f.id == both.commitments_aside->findings[0]) {
+      ASSERT_TRUE(f.proof) << "its hours are billed again";
+      EXPECT_EQ(f.proof->verdict, ProofVerdict::kSurvives);
+      EXPECT_EQ(f.proof->method, ProofMethod::kBill);
+    } else {
+      EXPECT_THAT(f.caveats.at(0), HasSubstr("bought another way"));
+    }
+
+  input.choice.max_risk = Level::kMedium;
+  const AuditReport careful = audit(input).value();
+  EXPECT_FALSE(careful.commitments_aside);
+  EXPECT_THAT(careful.rejected, SizeIs(2));
 }
 
 TEST(Audit, ABillAloneShowsCommitmentsAndWhatIsAlwaysOn) {

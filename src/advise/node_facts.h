@@ -11,6 +11,7 @@
 
 #include "advise/audit_input.h"
 #include "advise/audit_report.h"
+#include "advise/batch_curves.h"
 #include "advise/billing_months.h"
 #include "advise/find/bill_facts.h"
 #include "advise/prove/spot_belief.h"
@@ -103,6 +104,7 @@ struct FleetFacts {
   std::optional<double> promised_pct = {};             ///< of p99 of all services: at most so many percent of as it is; > 0
   double unpromised_pct = kTodaysP99Pct;               ///< of p99 of services of which nothing is promised, likewise
   MeasuredPairs pairs = {};                            ///< of the user's own, by the GPU models of `nodes`
+  BatchCurves batch_curves = {};                       ///< as measured
   std::vector<std::string> promise_notes = {};         ///< tags that should promise something and cannot be read
   std::vector<BillContradiction> contradictions = {};  ///< of bill and inventory; nodes hold what the bill says
 };

@@ -53,6 +53,7 @@ struct TestFleet {
   std::vector<std::string> allowed_regions;
   CommitmentTerm longest_term = CommitmentTerm::kOneYear;
   std::vector<SavingsPlanOffer> savings_plans;
+  double commit_on_days = kFewestDaysToCommit;  ///< the fleet is of a month
 
   struct Use {
     double mean = 20, p95 = 35, idle = 10;
@@ -128,7 +129,7 @@ struct TestFleet {
   Proposals propose(Finder find) const {
     const PriceLookup prices(catalog, facts.currency);
     const Books books(facts, prices);
-    return find(FleetView{facts, books, prices, history, allowed_regions, longest_term, savings_plans});
+    return find(FleetView{facts, books, prices, history, allowed_regions, longest_term, savings_plans, nullptr, commit_on_days});
   }
   /// A price of p3.2xlarge, committed to in us-east-1.
   void commitment_price(CommitmentTerm term, PaymentOption payment, std::string_view per_hour) {

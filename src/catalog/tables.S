@@ -16,6 +16,11 @@ stint_prices_csv:
         .incbin "prices.csv"
 stint_prices_csv_end:
 
+        .global stint_timed_csv, stint_timed_csv_end
+stint_timed_csv:
+        .incbin "timed.csv"
+stint_timed_csv_end:
+
 #if defined(__linux__) && defined(__ELF__)
         .section .note.GNU-stack,"",%progbits
 #endif

@@ -6,11 +6,13 @@
 #include "base/text.h"
 #include "catalog/measured.h"
 #include "catalog/measured_pairs.h"
+#include "catalog/timed_offers.h"
 
 extern "C" {
 extern const char stint_gpus_csv[], stint_gpus_csv_end[];
 extern const char stint_instances_csv[], stint_instances_csv_end[];
 extern const char stint_prices_csv[], stint_prices_csv_end[];
+extern const char stint_timed_csv[], stint_timed_csv_end[];
 }
 
 namespace stint {
@@ -23,6 +25,10 @@ constexpr std::array<std::string_view, 17> kGpuColumns = {
 constexpr std::array<std::string_view, 11> kInstanceColumns = {"provider",       "instance_type", "gpu_model",  "gpu_milli",
                                                                "gpu_memory_gib", "vcpus",         "memory_gib", "arch",
                                                                "best_for",       "source",        "as_of"};
+
+constexpr std::array<std::string_view, 13> kTimedColumns = {
+    "provider",   "region",      "instance_type", "market",  "per_hour", "currency", "fewest_hours",
+    "most_hours", "whole_hours", "wait_hours",    "upfront", "source",   "as_of"};
 
 using Fields = std::vector<std::string_view>;
 
@@ -161,6 +167,31 @@ Result<PairMeasurement> parse_pair(const Fields& f) {
   return m;
 }
 
+Result<TimedOffer> parse_timed_offer(const Fields& f) {
+  constexpr int64_t kMostHours = int64_t{10} * 366 * 24;
+  TimedOffer o;
+  TRY_ASSIGN(o.provider, required("provider", f[0]));
+  o.region = trim(f[1]);
+  TRY_ASSIGN(o.instance_type, required("instance_type", f[2]));
+  const std::string_view market = trim(f[3]);
+  if (market != name_of(TimedMarket::kCapacityBlock) && market != name_of(TimedMarket::kFlexStart))
+    return invalid("market '{}': write capacity-block or flex-start", excerpt(market));
+  o.market = market == name_of(TimedMarket::kFlexStart) ? TimedMarket::kFlexStart : TimedMarket::kCapacityBlock;
+  if (!trim(f[4]).empty()) {
+    TRY_ASSIGN(const Currency currency, Currency::parse(trim(f[5])));
+    TRY_ASSIGN(o.rate, parse_price_per_hour(trim(f[4]), currency));
+  }
+  TRY_ASSIGN(o.fewest_hours, count("fewest_hours", f[6], 1, kMostHours));
+  TRY_ASSIGN(o.most_hours, count("most_hours", f[7], o.fewest_hours, kMostHours));
+  TRY_ASSIGN(o.whole_hours, count("whole_hours", f[8], 1, kMostHours));
+  TRY_ASSIGN(o.wait_hours, count("wait_hours", f[9], 0, kMostHours));
+  if (f[10] != "yes" && f[10] != "no") return invalid("upfront '{}': write yes or no", excerpt(f[10]));
+  o.upfront = f[10] == "yes";
+  TRY_ASSIGN(o.source, required("source", f[11]));
+  TRY_ASSIGN(o.as_of, parse_instant(f[12]));
+  return o;
+}
+
 /// One parser for all files: rows through `parse`.
 template <typename Row>
 Result<std::vector<Row>> parse_table(std::string_view file, std::string_view csv, std::span<const std::string_view> columns,
@@ -180,6 +211,7 @@ std::string_view between(const char* begin, const char* end) { return {begin, st
 
 std::string_view embedded_gpus_csv() { return between(stint_gpus_csv, stint_gpus_csv_end); }
 std::string_view embedded_instances_csv() { return between(stint_instances_csv, stint_instances_csv_end); }
+std::string_view embedded_timed_csv() { return between(stint_timed_csv, stint_timed_csv_end); }
 std::string_view embedded_prices_csv() { return between(stint_prices_csv, stint_prices_csv_end); }
 
 Result<std::vector<GpuFacts>> parse_gpus(std::string_view csv) {
@@ -194,6 +226,10 @@ Result<std::vector<PriceRow>> parse_prices(std::string_view csv) {
   return parse_table<PriceRow>("prices.csv", csv, kPriceColumns, [](const Fields& f) {
     return parse_price({f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7], f[8], f[9], f[10]});
   });
+}
+
+Result<std::vector<TimedOffer>> parse_timed_offers(std::string_view csv) {
+  return parse_table<TimedOffer>("timed.csv", csv, kTimedColumns, parse_timed_offer);
 }
 
 Result<std::vector<GpuMeasurement>> parse_measurements(std::string_view file, std::string_view csv) {

@@ -16,6 +16,7 @@ namespace stint {
 std::string_view embedded_gpus_csv();
 std::string_view embedded_instances_csv();
 std::string_view embedded_prices_csv();
+std::string_view embedded_timed_csv();
 
 /// @return error with FILE:LINE: of the first row that is not as it must be.
 Result<std::vector<GpuFacts>> parse_gpus(std::string_view csv);

@@ -1,5 +1,6 @@
 #include "report/audit_html.h"
 
+#include "advise/plan/commitments_aside.h"
 #include "base/counted.h"
 #include "report/anomalies_view.h"
 #include "report/audit_sections.h"
@@ -59,6 +60,7 @@ PageText page_text(const AuditReport& report) {
   text.subtitle = fmt::format("{}, UTC. ", describe(report.period));
   text.subtitle += t.mean_utilization_pct ? fmt::format("The GPUs were {} used.", shown_percent(*t.mean_utilization_pct))
                                           : "No telemetry says how much the GPUs were used.";
+  if (report.commitments_aside) text.subtitle += fmt::format(" {}.", aside_note(*report.commitments_aside));
   for (const std::string& line : report.coverage)
     text.subtitle += " " + line;
   text.footer =

@@ -48,10 +48,21 @@ Json totals(const AuditReport& report) {
                                  [](const PlanRange& r) {
                                    return Json{{"low", amount(r.low)}, {"high", amount(r.high)}, {"source", r.source}};
                                  })},
+          {"commitments_aside", aside_json(report.commitments_aside)},
           {"not_used_per_month", t.priced ? amount(t.not_used_per_month) : Json(nullptr)}};
 }
 
 }  // namespace
+
+Json aside_json(const std::optional<CommitmentsAside>& aside) {
+  return or_null(aside, [](const CommitmentsAside& a) {
+    return Json{{"days", a.days},
+                {"days_asked", a.days_asked},
+                {"saving_per_month", amount(a.saving_per_month)},
+                {"plan_per_month", amount(a.plan_per_month)},
+                {"findings", a.findings}};
+  });
+}
 
 Json finding_json(const Finding& f) {
   Json evidence =

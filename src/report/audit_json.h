@@ -15,5 +15,7 @@ namespace stint {
 std::string audit_json(const AuditReport& report, const ClusterAudit* cluster = nullptr);
 /// One finding of it.
 nlohmann::ordered_json finding_json(const Finding& finding);
+/// null where there is none.
+nlohmann::ordered_json aside_json(const std::optional<CommitmentsAside>& aside);
 
 }  // namespace stint

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "advise/plan/commitments_aside.h"
 #include "report/anomalies_view.h"
 #include "report/figures.h"
 #include "report/goal_words.h"
@@ -45,6 +46,7 @@ std::string headline(const AuditReport& report, Screen screen) {
     out += row("  arithmetic", t.saving_by.arithmetic.to_text(), "not replayed");
     out += row("  doubtful price", t.saving_by.doubtful_price.to_text(), "rests on an estimated or old price");
   }
+  if (report.commitments_aside) out += wrapped(aside_note(*report.commitments_aside) + ".", screen, 2);
   if (t.plan_range)
     out += wrapped(fmt::format("The plan costs {} to {} with {}.", t.plan_range->low.to_text(), t.plan_range->high.to_text(),
                                t.plan_range->source),

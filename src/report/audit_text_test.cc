@@ -26,6 +26,17 @@ size_t widest_line(const std::string& text) {
   return widest;
 }
 
+/// Running text as one line.
+std::string unwrapped(const std::string& text) {
+  std::string out;
+  for (const char c : text)
+    if (c != '\n' && c != ' ')
+      out += c;
+    else if (!out.empty() && out.back() != ' ')
+      out += ' ';
+  return out;
+}
+
 TEST(AuditText, SaysBillPlanAndSaving) {
   const std::string text = audit_text(testing::agency_report(), Colour::kNo);
   for (const char* words :
@@ -44,6 +55,29 @@ TEST(AuditText, SaysWhatTheHeadlineRestsOn) {
         "From the plan to cost<=18000", "jobs that may end later", "3,000.00"})
     EXPECT_THAT(text, HasSubstr(words));
   EXPECT_LT(text.find("Is the data complete?"), text.find("What to change first"));
+}
+
+// 21,636.00 with the plan, 1,000.00 of commitments beside it.
+TEST(AuditText, SaysWhatCommitmentsOnFewDaysWouldAddOnEveryScreen) {
+  AuditReport report = testing::agency_report();
+  const std::string words =
+      "commitments that rest on 31 days of use, where 90 are asked for, would take 1,000.00 USD a month off this plan, to "
+      "20,636.00 USD (--commit-on-days 31 counts them)";
+  EXPECT_THAT(unwrapped(audit_text(report, Colour::kNo)), HasSubstr(words));
+  EXPECT_THAT(audit_html(report), HasSubstr(words));
+  const auto json = nlohmann::json::parse(audit_json(report))["totals"]["commitments_aside"];
+  EXPECT_EQ(json["saving_per_month"], 1000);
+  EXPECT_EQ(json["plan_per_month"], 20636);
+  EXPECT_EQ(json["days"], 31);
+
+  report.commitments_aside->days = 1;
+  EXPECT_THAT(
+      unwrapped(audit_text(report, Colour::kNo)),
+      HasSubstr("rest on 1 day of use, where 90 are asked for, would take 1,000.00 USD a month off this plan, to 20,636.00 USD "
+                "(28 days are the least that --commit-on-days takes)"));
+  report.commitments_aside.reset();
+  EXPECT_THAT(unwrapped(audit_text(report, Colour::kNo)), Not(HasSubstr("commit-on-days")));
+  EXPECT_TRUE(nlohmann::json::parse(audit_json(report))["totals"]["commitments_aside"].is_null());
 }
 
 TEST(AuditText, FitsIn120Columns) {

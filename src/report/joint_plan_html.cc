@@ -1,4 +1,5 @@
 // The joint plan as a page: what each step takes off, what that costs in time, and the steps in full.
+#include "advise/plan/commitments_aside.h"
 #include "report/audit_sections.h"
 #include "report/figures.h"
 #include "report/goal_words.h"
@@ -46,6 +47,11 @@ Html gains_section(const JointPlan& plan) {
   return lines.empty() ? Html() : section("gains", "Left out for the sake of the rest", "", bullet_list(lines));
 }
 
+Html beside_section(const JointPlan& plan) {
+  const std::vector<std::string>& lines = plan.report.beside;
+  return lines.empty() ? Html() : section("beside", "Beside the plan, in no sum of it", "", bullet_list(lines));
+}
+
 }  // namespace
 
 std::string joint_plan_html(const JointPlan& plan) {
@@ -58,6 +64,7 @@ std::string joint_plan_html(const JointPlan& plan) {
                                        t.bill_per_month.currency().code());
   text.subtitle = fmt::format("{}, UTC. Steps in the order in which they are applied, each on what those before it left.",
                               describe(plan.report.period));
+  if (plan.report.commitments_aside) text.subtitle += fmt::format(" {}.", aside_note(*plan.report.commitments_aside));
   text.footer = "Made by Stint. Amounts are a month; the steps sum to the saving.";
   PageSections page;
   page.add("plan", "Plan", plan_section(plan.report));
@@ -67,6 +74,7 @@ std::string joint_plan_html(const JointPlan& plan) {
   page.add("proof", "Replay", proof_section(plan.report));
   page.add("gains", "Left out", gains_section(plan));
   if (!plan.report.findings.empty()) page.add(annex("Annex: findings with their commands, and what the figures rest on"));
+  page.add("beside", "Beside the plan", beside_section(plan));
   page.add("limits", "Not reached", limits_section(plan.report));
   page.add("sources", "Sources", sources_section(plan.report));
   return html_page(text, key_figures(plan) + page.render());

@@ -59,6 +59,18 @@ TEST(JointPlanReport, GoalsAreInTextAndJson) {
   EXPECT_THAT(joint_plan_json(sample()), HasSubstr("\"outcome\": \"not shown\""));
 }
 
+TEST(JointPlanReport, SaysWhatCommitmentsOnFewDaysWouldAdd) {
+  const std::string aside = "a month off this plan, to 20,636.00 USD";
+  EXPECT_THAT(joint_plan_text(sample(), Colour::kNo),
+              HasSubstr("Not counted, of high risk: commitments that rest on 31 days of use"));
+  EXPECT_THAT(joint_plan_html(sample()), HasSubstr(aside));
+  EXPECT_THAT(joint_plan_json(sample()), HasSubstr("\"commitments_aside\": {\n    \"days\": 31"));
+  JointPlan enough = sample();
+  enough.report.commitments_aside.reset();
+  EXPECT_THAT(joint_plan_text(enough, Colour::kNo), Not(HasSubstr("rest on")));
+  EXPECT_THAT(joint_plan_json(enough), HasSubstr("\"commitments_aside\": null"));
+}
+
 JointPlan with_bound() {
   JointPlan plan = sample();
   const Money cost = plan.report.totals.plan_per_month;

@@ -106,7 +106,7 @@ details>summary{break-after:avoid}
 tbody th{min-width:0}
 .contents,.screen{display:none}.group>.cards{grid-template-columns:repeat(4,minmax(0,1fr))}.group{break-inside:avoid}
 main{display:flex;flex-direction:column}header,section{margin-bottom:10pt}header{padding-bottom:6pt}.cards{margin-bottom:14pt}h2{font-size:13pt}.lead{font-size:9pt;margin-bottom:6pt;max-width:none}
-ul,ol{font-size:8.5pt;margin:2pt 0;padding-left:14pt}li{margin:0}h3{margin:6pt 0 3pt}#curve .chart svg{max-width:130mm}
+ul,ol{font-size:8.5pt;margin:2pt 0;padding-left:14pt}li{margin:0}h3{margin:6pt 0 3pt}header .subtitle{font-size:9pt;margin:2pt 0 0}#curve .chart svg{max-width:84mm}
 details>summary{padding:3pt 0}details .inside{padding-bottom:4pt}#goals details,#clients details{border:0}#goals .inside{padding-left:0}#clients summary{display:none}#clients .inside{padding:0}
 #clients{break-inside:avoid}#idle{columns:2;column-gap:16pt}#idle>h2,#idle>.lead{column-span:all}#idle>h3,#idle>.bars{break-inside:avoid}#idle .bars{grid-template-columns:minmax(0,1fr) 34% max-content}
 dl{font-size:8.5pt;gap:0 14pt}.bars svg{height:9pt}.bar-label a{text-decoration:none}

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/counted.h"
@@ -63,6 +64,26 @@ std::string reasons(const RightsizeView& view, const RightsizeRow& row) {
   return text + (row.dropped.empty() ? "" : ".");
 }
 
+/// Rows with a target that is no saving, in one sentence; empty where there is none.
+std::string growth_text(const RightsizePlan& plan) {
+  const auto rows = std::ranges::count_if(plan.rows, [](const RightsizeRow& row) { return row.best && !saves(row, *row.best); });
+  if (rows == 0) return "";
+  return fmt::format(" Beside that {} too small for {} work: {} a month more, in no saving; {} together.",
+                     rows == 1 ? "1 row is" : fmt::format("{} rows are", rows), rows == 1 ? "its" : "their",
+                     amount_text(plan.growth_per_month), amount_text(plan.saving_per_month - plan.growth_per_month));
+}
+
+/// What makes this differ from the audit's right-sizing, if anything does.
+std::string beside_the_audit(const RightsizeView& view) {
+  std::string text =
+      " `stint audit` and `stint plan all` take these rows that save, as they are, where nothing else is better done with the "
+      "same "
+      "machines; they stop and schedule first.";
+  if (!view.options.demands.empty() || view.options.headroom != RightsizeOptions().headroom)
+    text += " They know no --demand and no --headroom: with these the rows here are others.";
+  return text;
+}
+
 Json target_json(const RightsizeTarget& t) {
   return {{"instance_type", t.type->name},
           {"gpu_model", t.type->gpu_model},
@@ -104,8 +125,9 @@ std::string rightsize_text(const RightsizeView& view, Screen screen) {
   out += fmt::format("{} of {} {} a month saved", amount_text(plan.saving_per_month), amount_text(plan.monthly),
                      plan.monthly.currency().code());
   out += plan.saving_best == plan.saving_per_month
-             ? ".\n\n"
-             : fmt::format("; {} if the faster end of the estimates holds.\n\n", amount_text(plan.saving_best));
+             ? "."
+             : fmt::format("; {} if the faster end of the estimates holds.", amount_text(plan.saving_best));
+  out += growth_text(plan) + "\n\n";
   out += table.render(screen) + "\n";
   for (const RightsizeRow& row : plan.rows)
     out += wrapped(reasons(view, row), screen) + "\n";
@@ -113,6 +135,7 @@ std::string rightsize_text(const RightsizeView& view, Screen screen) {
       "The slower of arithmetic and memory bandwidth decides (roofline); measure the work on the new type before moving all of "
       "it "
       "(stint bench, --measured). Memory is the peak seen: servers that take what they find look fuller than they are.";
+  notes += beside_the_audit(view);
   for (const std::string& note : plan.notes)
     notes += " " + note + ".";
   return fitted(out + wrapped(notes, screen), screen);
@@ -154,6 +177,7 @@ std::string rightsize_json(const RightsizeView& view) {
               {"cost_per_month", view.plan.monthly.to_double()},
               {"saving_per_month", view.plan.saving_per_month.to_double()},
               {"saving_per_month_at_best", view.plan.saving_best.to_double()},
+              {"growth_per_month", view.plan.growth_per_month.to_double()},
               {"notes", view.plan.notes}}
              .dump(2) +
          "\n";

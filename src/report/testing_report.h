@@ -184,6 +184,12 @@ inline AuditReport agency_report() {
   r.totals.saving_by = {r.findings[4].saving_per_month, saving - r.findings[0].saving_per_month - r.findings[4].saving_per_month,
                         r.findings[0].saving_per_month};
   r.totals.plan_range = PlanRange{cents(2'000'000), cents(2'500'000), "spot prices between 26 % lower and 81 % higher"};
+  r.commitments_aside = CommitmentsAside{.findings = {},
+                                         .days = 31,
+                                         .days_asked = 90,
+                                         .saving_per_month = cents(100'000),
+                                         .plan_per_month = r.totals.plan_per_month};
+  r.commitments_aside->plan_per_month -= r.commitments_aside->saving_per_month;
   r.totals.not_used_per_month = cents(1'940'000);
   r.data = {{"bill", false, "aws 2026-10-01 to 2026-10-10"}, {"telemetry", true, "covers 94.2 % of 18600 GPU-hours"}};
   r.findings[0].proof = make_proof(cents(1'000'000));

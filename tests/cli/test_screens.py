@@ -29,7 +29,7 @@ KEPT = os.environ.get("STINT_SCREENS")
 
 # What runs until it is stopped, needs a device or a server that is not here, or changes what other calls show; their help is walked.
 HELP_ONLY = {
-    "daemon": "runs until it is stopped", "serve run": "runs until it is stopped", "serve load": "needs a server",
+    "daemon": "runs until it is stopped", "starter": "runs until it is stopped", "serve run": "runs until it is stopped", "serve load": "needs a server",
     "serve measure": "needs a model and a device", "serve quantize": "needs ONNX Runtime",
     "slurm drive": "needs Slurm", "slurm advise": "needs Slurm", "slurm resume": "needs Slurm", "slurm suspend": "needs Slurm",
     "run": "shows what the command shows", "top": "draws the whole screen; --once is walked below",
@@ -73,7 +73,7 @@ CALLS = {
     "catalog gpus": [[]], "catalog instances": [[], ["--provider", "aws"]], "catalog prices": [["--gpu", "A100-80GB"]],
     "catalog refresh": [["prices.csv", "--history", "refreshed.db"]],
     "history currency": [["demo.db"]],
-    "catalog mig": [["--gpu", "A100-80GB"]],
+    "catalog mig": [["--gpu", "A100-80GB"]], "catalog timed": [[], ["--provider", "gcp"]],
     "change list": [["audit.json"], ["--history", "demo.db"]], "change show": [["1", "audit.json", "--history", "demo.db"]],
     "change apply": [["1", "audit.json", "--history", "changed.db", "--force", "--at", "2026-10-20T00:00:00Z"]],
     "change status": [["--history", "changed.db"]], "change undo": [["1", "--history", "changed.db", "--force"]],

@@ -192,18 +192,6 @@ std::string later(std::string_view when, std::string_view command) {
   return fmt::format("# {}: {}", when, command.starts_with("# ") ? command.substr(2) : command);
 }
 
-std::vector<std::pair<size_t, size_t>> spans_of(const WeekHours& off) {
-  std::vector<std::pair<size_t, size_t>> out;
-  for (size_t h = 0; h < 168; ++h) {
-    if (!off[h] || off[(h + 167) % 168]) continue;
-    size_t end = h;
-    while (off[end % 168] && end < h + 168)
-      ++end;
-    out.emplace_back(h, end % 168);
-  }
-  return out;
-}
-
 std::map<GpuPlace, std::vector<const ShareGpus::Placement*>> by_gpu(const ShareGpus& change) {
   std::map<GpuPlace, std::vector<const ShareGpus::Placement*>> gpus;
   for (const auto& p : change.placements)

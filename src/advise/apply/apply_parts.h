@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "advise/apply/apply_text.h"
+#include "model/change_machines.h"
 
 namespace stint {
 
@@ -23,9 +24,6 @@ Lines terraform_lines(const Change& change, const FleetPlan& fleet);
 
 /// A command for later, as a comment that says when: "# when the work runs there: …".
 std::string later(std::string_view when, std::string_view command);
-
-/// Stretches of the circular week that are off: first hour off, first hour on again.
-std::vector<std::pair<size_t, size_t>> spans_of(const WeekHours& off);
 
 using GpuPlace = std::pair<std::string, int>;
 /// What is placed on each GPU, ascending by node and GPU.

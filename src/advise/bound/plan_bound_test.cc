@@ -187,8 +187,8 @@ Money planned(const TestFleet& fleet, std::vector<std::string>& steps) {
   Books books(fleet.facts, prices);
   for (const auto finder : {find_stop, find_schedule, find_limit, find_offgpu, find_resize, find_share, find_region, find_spot,
                             find_commit, find_savings_plan}) {
-    const Proposals proposals = finder(
-        FleetView{fleet.facts, books, prices, fleet.history, fleet.allowed_regions, fleet.longest_term, fleet.savings_plans});
+    const Proposals proposals = finder(FleetView{fleet.facts, books, prices, fleet.history, fleet.allowed_regions,
+                                                 fleet.longest_term, fleet.savings_plans, nullptr, fleet.commit_on_days});
     for (const Finding& f : proposals.advised) {
       const auto saving = books.saving_of(f.change);
       if (!saving.ok() || saving->count_nanos() <= 0 || !books.apply(f.change).ok()) continue;

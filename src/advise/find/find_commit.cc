@@ -9,7 +9,6 @@
 
 #include "advise/commit/commit_pools.h"
 #include "advise/find/finder_text.h"
-#include "advise/thresholds.h"
 #include "base/short_money.h"
 
 namespace stint {
@@ -111,8 +110,7 @@ std::optional<Finding> commit_for(const FleetView& fleet, const TypePool& pool, 
   Finding f;
   f.change = Commit{pool.provider, pool.region, pool.instance_type, choice.count, way.term, way.payment, names_of(group)};
   f.title = fmt::format("Commit to {} × {} for {}", choice.count, pool.instance_type, three_years ? "three years" : "a year");
-  const double days = fleet.facts.period.length().to_hours() / 24;
-  f.confidence = days >= (three_years ? kEnoughDaysForYears : kEnoughDays) ? Level::kMedium : Level::kLow;
+  f.confidence = Level::kMedium;
   f.risk = three_years ? Level::kHigh : Level::kMedium;
   f.effort = Level::kLow;
   explain(f, fleet, group, use,

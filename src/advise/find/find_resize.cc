@@ -86,10 +86,6 @@ Finding resize_finding(const FleetView& fleet, const RightsizeRow& row, const Ri
   return f;
 }
 
-bool can_be_booked(const RightsizeRow& row, const RightsizeTarget& to) {
-  return to.saving_per_month.count_nanos() > 0 && to.count <= std::ssize(row.nodes);
-}
-
 }  // namespace
 
 Proposals find_resize(const FleetView& fleet) {
@@ -97,9 +93,9 @@ Proposals find_resize(const FleetView& fleet) {
   const auto plan = plan_rightsize(fleet, {});
   if (!plan.ok()) return out;  // without demands nothing can be wrong with them
   for (const RightsizeRow& row : plan->rows) {
-    if (row.best && can_be_booked(row, *row.best)) {
+    if (row.best && saves(row, *row.best)) {
       out.advised.push_back(resize_finding(fleet, row, *row.best));
-      if (row.runner_up && can_be_booked(row, *row.runner_up)) {
+      if (row.runner_up && saves(row, *row.runner_up)) {
         out.advised.back().evidence.push_back(
             {"runner-up", fmt::format("{} × {} at {}/h", row.runner_up->count, row.runner_up->type->name,
                                       short_money(row.runner_up->hourly))});

@@ -115,11 +115,10 @@ std::optional<Finding> plan_for(const FleetView& fleet, const SavingsPlanOffer& 
   plan.per_hour = Money::nanos(best / kSmallestStep * kSmallestStep, fleet.facts.currency);
   if (plan.per_hour.is_zero()) return std::nullopt;
   const bool three_years = plan.term == CommitmentTerm::kThreeYears;
-  const double days = fleet.facts.period.length().to_hours() / 24;
   Finding f;
   f.title = fmt::format("Savings plan of {} an hour at {} for {}", short_money(plan.per_hour), plan.provider,
                         three_years ? "three years" : "a year");
-  f.confidence = days >= (three_years ? kEnoughDaysForYears : kEnoughDays) ? Level::kMedium : Level::kLow;
+  f.confidence = Level::kMedium;
   f.risk = three_years ? Level::kHigh : Level::kMedium;
   f.effort = Level::kLow;
   explain(f, fleet, offer, plan, ids);

@@ -8,6 +8,7 @@
 
 #include "advise/audit_input.h"
 #include "advise/books.h"
+#include "advise/thresholds.h"
 
 namespace stint {
 
@@ -22,12 +23,14 @@ struct FleetView {
   const std::vector<std::string>& allowed_regions;
   CommitmentTerm longest_term = CommitmentTerm::kOneYear;  ///< of commitments
   std::span<const SavingsPlanOffer> savings_plans = {};
-  RightsizeMemo* memo = nullptr;  ///< of these facts and prices; null = nothing is remembered
+  RightsizeMemo* memo = nullptr;          ///< of these facts and prices; null = nothing is remembered
+  double commit_on_days = kDaysToCommit;  ///< of use, from which on commitments are advised
 };
 
 struct Proposals {
   std::vector<Finding> advised;
-  std::vector<Finding> rejected;  ///< the first caveat says why; alone_per_month is what it would be worth, if known
+  std::vector<Finding> rejected;     ///< the first caveat says why; alone_per_month is what it would be worth, if known
+  std::vector<Finding> on_few_days;  ///< commitments that rest on less use than FleetView::commit_on_days
 };
 
 Proposals find_stop(const FleetView& fleet);

@@ -72,14 +72,18 @@ double watched_hours(const NodeFacts& node) {
 
 void propose_commitment(const FleetView& fleet, Finding finding, Proposals& out) {
   const double days = fleet.facts.period.length().to_hours() / 24;
-  if (days >= 90) return out.advised.push_back(std::move(finding));
-  if (days >= kEnoughDays) {
-    finding.caveats.push_back(fmt::format("rests on {:.0f} days of use; three months or more would make it sure", days));
-    return out.advised.push_back(std::move(finding));
+  const double asked = std::max(fleet.commit_on_days, kDaysToCommit);
+  if (days < asked) {
+    finding.risk = Level::kHigh;
+    finding.confidence = Level::kLow;
+    finding.caveats.insert(finding.caveats.begin(),
+                           fmt::format("rests on {} of use: fewer than {:.0f} do not show whether such use goes on for a year",
+                                       counted(static_cast<int64_t>(days), "day"), asked));
   }
-  finding.caveats.push_back(fmt::format("rests on {} of use: too few to pay for a year or more; {:.0f} days are the least",
-                                        counted(static_cast<int64_t>(days), "day"), kEnoughDays));
-  out.rejected.push_back(std::move(finding));
+  if (days >= fleet.commit_on_days) return out.advised.push_back(std::move(finding));
+  finding.remedy =
+      fmt::format("{:.0f} days of use: import earlier months and look at them together (--since, --until)", fleet.commit_on_days);
+  out.on_few_days.push_back(std::move(finding));
 }
 
 Level at_most(Level level, Level limit) { return std::min(level, limit); }

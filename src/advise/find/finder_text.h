@@ -29,7 +29,8 @@ std::optional<double> mean_utilization(const NodeGroup& group);
 /// under 7 days low.
 Level confidence_of(const FleetView& fleet, const NodeGroup& group);
 Level at_most(Level level, Level limit);
-/// Files a commitment: among what is rejected, with the reason, when the period is shorter than kEnoughDays.
+/// Files a commitment. Where the period is shorter than kDaysToCommit its risk is high, whoever allows it; where it is shorter than
+/// FleetView::commit_on_days it is not advised, but filed as one on few days.
 void propose_commitment(const FleetView& fleet, Finding finding, Proposals& out);
 /// Utilisation, idle share, memory and coverage, for findings that rest on them.
 void add_use(Finding& finding, const NodeGroup& group);

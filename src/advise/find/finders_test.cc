@@ -344,8 +344,33 @@ TEST(FindCommit, ADayOfUseIsNoYear) {
   fleet.facts.period.end = fleet.facts.period.begin + Duration::hours(24);
   const Proposals found = fleet.propose(find_commit);
   EXPECT_THAT(found.advised, SizeIs(0));
-  ASSERT_THAT(found.rejected, SizeIs(1));
-  EXPECT_THAT(found.rejected[0].caveats, ::testing::Contains(HasSubstr("rests on 1 day of use: too few")));
+  ASSERT_THAT(found.on_few_days, SizeIs(1));
+  EXPECT_THAT(found.on_few_days[0].caveats.at(0), HasSubstr("rests on 1 day of use: fewer than 90"));
+  EXPECT_EQ(found.on_few_days[0].risk, Level::kHigh);
+}
+
+// A month counts for those alone who say so, at a high risk; three months count.
+TEST(FindCommit, AsManyDaysAsAreAskedFor) {
+  TestFleet fleet;
+  fleet.add("a", "aws", "p3.2xlarge", WorkloadKind::kRealtimeInference, {Use{}});
+  const Proposals allowed = fleet.propose(find_commit);
+  ASSERT_THAT(allowed.advised, SizeIs(1));
+  EXPECT_EQ(allowed.advised[0].risk, Level::kHigh);
+  EXPECT_EQ(allowed.advised[0].confidence, Level::kLow);
+  EXPECT_THAT(allowed.advised[0].caveats.at(0), HasSubstr("rests on 30 days of use"));
+  fleet.commit_on_days = kDaysToCommit;
+  const Proposals month = fleet.propose(find_commit);
+  EXPECT_THAT(month.advised, IsEmpty());
+  ASSERT_THAT(month.on_few_days, SizeIs(1));
+  EXPECT_THAT(month.on_few_days[0].remedy, HasSubstr("90 days of use"));
+  fleet.facts.period.end = fleet.facts.period.begin + Duration::hours(90 * 24);
+  const Proposals enough = fleet.propose(find_commit);
+  ASSERT_THAT(enough.advised, SizeIs(1));
+  EXPECT_EQ(enough.advised[0].risk, Level::kMedium);
+  EXPECT_EQ(enough.advised[0].confidence, Level::kMedium);
+  EXPECT_THAT(enough.advised[0].caveats, ::testing::Each(::testing::Not(HasSubstr("days of use"))));
+  fleet.commit_on_days = 180;
+  EXPECT_THAT(fleet.propose(find_commit).on_few_days, SizeIs(1)) << "who asks for half a year gets it";
 }
 
 // 1.6 a year paid at once beats 1.82 paid monthly; three years at 1.1 are there for who wants them, at a higher risk, and for all three
@@ -365,6 +390,7 @@ TEST(FindCommit, ChoosesPaymentAndOffersTermsAsAlternatives) {
   EXPECT_THAT(year.advised[0].caveats, ::testing::Contains(HasSubstr("28,032.00 USD are paid at once")));
 
   fleet.longest_term = CommitmentTerm::kThreeYears;
+  fleet.facts.period.end = fleet.facts.period.begin + Duration::hours(90 * 24);
   const Proposals both = fleet.propose(find_commit);
   ASSERT_THAT(both.advised, SizeIs(2));
   const Commit& longer = std::get<Commit>(both.advised[0].change);
@@ -391,6 +417,8 @@ TEST(FindSavingsPlan, CommitsToWhatPaysInEveryHour) {
   fleet.add("elsewhere", "gcp", "a2-highgpu-1g", WorkloadKind::kRealtimeInference, {Use{}});
   EXPECT_THAT(fleet.propose(find_savings_plan).advised, IsEmpty()) << "it is not said what a plan costs";
   fleet.savings_plans = {{.provider = "aws", .discount_pct = 25, .rates = {{"us-east-1", "g6.xlarge", usd("0.48")}}}};
+  EXPECT_EQ(fleet.propose(find_savings_plan).advised.at(0).risk, Level::kHigh) << "on a month of use";
+  fleet.facts.period.end = fleet.facts.period.begin + Duration::hours(90 * 24);
   const Proposals found = fleet.propose(find_savings_plan);
   ASSERT_THAT(found.advised, SizeIs(1));
   const auto& plan = std::get<SavingsPlan>(found.advised[0].change);
@@ -416,8 +444,8 @@ TEST(FindSavingsPlan, TakesWhatCommitmentsLeave) {
   ASSERT_TRUE(
       books.apply(Commit{"aws", "us-east-1", "p3.2xlarge", 1, CommitmentTerm::kOneYear, PaymentOption::kNoUpfront, {"a", "b"}})
           .ok());
-  const Proposals found = find_savings_plan(
-      {fleet.facts, books, prices, fleet.history, fleet.allowed_regions, fleet.longest_term, fleet.savings_plans});
+  const Proposals found = find_savings_plan({fleet.facts, books, prices, fleet.history, fleet.allowed_regions, fleet.longest_term,
+                                             fleet.savings_plans, nullptr, fleet.commit_on_days});
   ASSERT_THAT(found.advised, SizeIs(1));
   EXPECT_EQ(std::get<SavingsPlan>(found.advised[0].change).per_hour, usd("2.295"));
   EXPECT_EQ(std::get<SavingsPlan>(found.advised[0].change).nodes, std::vector<std::string>{"b"});

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "advise/audit.h"
+#include "advise/plan/assumed_prices.h"
+#include "advise/plan/plan_calendar.h"
 
 namespace stint {
 
@@ -41,6 +43,13 @@ struct JointSearch {
   Money at_most;          ///< no set saves more a month
 };
 
+/// The joint plan at prices that are assumed: what it would cost, shown as such.
+struct AssumedPlan {
+  AssumedDiscount discount;
+  Money plan_per_month;
+  Money by_arithmetic;  ///< of its saving, what was not replayed
+};
+
 struct JointPlan {
   JointSearch search;
   AuditReport report;              ///< of the plan chosen, proven; Finding::step has the order
@@ -48,7 +57,9 @@ struct JointPlan {
   std::vector<FrontPoint> front;   ///< ascending by cost, descending by time; empty when no job can be replayed
   double as_is_completion_s = 0;   ///< with no change at all
   double as_is_waiting_s = 0;
-  std::string budget_missed;  ///< why no plan keeps within the budget; empty = one does, or none was named
+  std::vector<CalendarStep> calendar = {};  ///< as asked for
+  std::vector<AssumedPlan> assumed = {};    ///< as asked for, beside the plan
+  std::string budget_missed;                ///< why no plan keeps within the budget; empty = one does, or none was named
 };
 
 /// @param auditor  whose input says how to prove.

@@ -91,6 +91,7 @@ struct JuneFleet {
   /// @param services_longer_pct  none = p99 stays as it is
   [[nodiscard]] Auditor auditor(bool prove, std::optional<double> services_longer_pct = std::nullopt) const {
     AuditInput input{history, usage, catalog, kJune.end, {}};
+    input.commit_on_days = kFewestDaysToCommit;
     if (prove) input.proof = ProofOptions();
     input.services_longer_pct = services_longer_pct;
     return Auditor::create(input).value();
@@ -162,6 +163,7 @@ TEST(JointPlan, TakesTheTermThatTheRiskAllows) {
                         .as_of = kJune.begin};
   fleet.catalog = fleet.catalog.with_prices(std::span(&longer, 1));
   AuditInput input{fleet.history, fleet.usage, fleet.catalog, kJune.end, {}};
+  input.commit_on_days = kFewestDaysToCommit;
   const auto planned = [&](CommitmentTerm longest, Level max_risk) {
     input.longest_term = longest;
     const Auditor auditor = Auditor::create(input).value();
@@ -172,11 +174,10 @@ TEST(JointPlan, TakesTheTermThatTheRiskAllows) {
   const AuditReport careful = planned(CommitmentTerm::kThreeYears, Level::kMedium);
   ASSERT_EQ(year.findings.size(), 1U) << titles(year);
   ASSERT_EQ(three.findings.size(), 1U) << titles(three);
-  ASSERT_EQ(careful.findings.size(), 1U) << titles(careful);
+  EXPECT_TRUE(careful.findings.empty()) << "on a month of use both are of high risk: " << titles(careful);
   EXPECT_EQ(year.totals.saving_per_month, usd("892.8")) << "(3.06 − 1.82) × 720";
   EXPECT_EQ(three.totals.saving_per_month, usd("1411.2")) << "(3.06 − 1.1) × 720";
-  EXPECT_EQ(careful.totals.saving_per_month, usd("892.8"));
-  EXPECT_NE(three.findings[0].id, careful.findings[0].id);
+  EXPECT_NE(three.findings[0].id, year.findings[0].id);
 }
 
 TEST(JointPlan, RightSizesBeforeItCommitsAndStopsBeforeItMoves) {
@@ -239,6 +240,7 @@ TEST(JointPlan, TakesASavingsPlanWhereItSavesMore) {
   }
   fleet.price("p3.2xlarge", Market::kReserved, "1.82");
   AuditInput input{fleet.history, fleet.usage, fleet.catalog, kJune.end, {}};
+  input.commit_on_days = kFewestDaysToCommit;
   input.proof = ProofOptions();
   const auto planned = [&](std::optional<int64_t> discount_pct) {
     input.savings_plans.clear();
@@ -432,6 +434,7 @@ TEST(Goals, AreJudgedByTheReplay) {
   // Two trainers that work 12 h a day: twice the jobs fill the day, four times as many cannot be done in the month and two weeks.
   const JuneFleet fleet = four_choices();
   AuditInput input{fleet.history, fleet.usage, fleet.catalog, kJune.end, {}};
+  input.commit_on_days = kFewestDaysToCommit;
   input.proof = ProofOptions();
   input.choice.max_risk = Level::kLow;
   for (const char* goal : {"cost<=31680", "cost<=100", "saving>=1%", "training-throughput>=100%", "training-throughput>=390%",

@@ -252,7 +252,7 @@ Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const RightsizeOpti
   TRY(check_demands(fleet, options));
   RightsizePlan plan;
   plan.notes = promise_notes(fleet.facts);
-  plan.monthly = plan.saving_per_month = plan.saving_best = Money::nanos(0, fleet.facts.currency);
+  plan.monthly = plan.saving_per_month = plan.saving_best = plan.growth_per_month = Money::nanos(0, fleet.facts.currency);
   RightsizePools found = rightsize_pools(fleet);
   RightsizeMemo own_memo;
   RightsizeMemo& memo = fleet.memo != nullptr ? *fleet.memo : own_memo;
@@ -264,9 +264,11 @@ Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const RightsizeOpti
     found.unseen += known->second.unseen;
     for (const RightsizeRow& row : known->second.rows) {
       plan.monthly += row.monthly;
-      if (row.best) {
+      if (row.best && saves(row, *row.best)) {
         plan.saving_per_month += row.best->saving_per_month;
         plan.saving_best += row.best->saving_best;
+      } else if (row.best) {
+        plan.growth_per_month = plan.growth_per_month - row.best->saving_per_month;
       }
       plan.rows.push_back(row);
     }
@@ -287,6 +289,26 @@ Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const RightsizeOpti
     plan.notes.push_back(counted(found.committed, "node was", "nodes were") +
                          " left out: owned or reserved, which costs the same when another does the work");
   return plan;
+}
+
+bool saves(const RightsizeRow& row, const RightsizeTarget& target) {
+  return target.saving_per_month.count_nanos() > 0 && target.count <= std::ssize(row.nodes);
+}
+
+std::vector<std::string> growth_notes(const RightsizePlan& plan) {
+  std::vector<std::string> notes;
+  for (const RightsizeRow& row : plan.rows) {
+    if (!row.best || saves(row, *row.best)) continue;
+    const RightsizeTarget& to = *row.best;
+    const Money more = Money::nanos(0, to.saving_per_month.currency()) - to.saving_per_month;
+    notes.push_back(fmt::format(
+        "{} for the work of {} × {} ({:.0f} % busy at p95, {}): {} × {} would cost {} a month {}, in no saving here",
+        row.too_small ? "too small" : "too few", row.nodes.size(), row.instance_type, row.need.p95_pct,
+        row.nodes.size() == 1 ? row.nodes.front() : fmt::format("{} and {} more", row.nodes.front(), row.nodes.size() - 1),
+        to.count, to.type->name, (more.count_nanos() < 0 ? to.saving_per_month : more).to_text(),
+        more.count_nanos() < 0 ? "less" : "more"));
+  }
+  return notes;
 }
 
 Change change_of(const RightsizeRow& row) {

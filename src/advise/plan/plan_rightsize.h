@@ -71,8 +71,9 @@ struct RightsizePlan {
   std::vector<RightsizeRow> rows;  ///< descending by saving, then by first node
   std::vector<std::string> notes;  ///< what was left out
   Money monthly;                   ///< of the groups looked at
-  Money saving_per_month;
+  Money saving_per_month;          ///< of the rows that save (saves()): what the audit books where nothing else touches them
   Money saving_best;
+  Money growth_per_month;  ///< what the other rows with a target would cost more, in no saving
 };
 
 /// Answers worked out before, of one fleet, its prices and the same options: a search of plans asks for the same pools again and again.
@@ -88,7 +89,14 @@ struct RightsizeMemo {
 /// @return error when a demand names no service of the fleet.
 Result<RightsizePlan> plan_rightsize(const FleetView& fleet, const RightsizeOptions& options);
 
+/// Is the target a saving, with machines that take the place of present ones? Else it is growth: a service that is too small now, or a demand that
+/// was given, needs more than there is.
+bool saves(const RightsizeRow& row, const RightsizeTarget& target);
+
 /// What applies a row; one with `best`.
 Change change_of(const RightsizeRow& row);
+
+/// Of each row whose target is growth a line with what it would cost; they are in no plan.
+std::vector<std::string> growth_notes(const RightsizePlan& plan);
 
 }  // namespace stint

@@ -127,6 +127,36 @@ TEST(PlanRightsize, WhatIsRememberedIsOfTheSameHours) {
     EXPECT_EQ(saving(hours, &memo), saving(hours, nullptr));
 }
 
+// Eight replicas busy for 60 % of the time in batches of mostly one: with the curve measured the plan keeps fewer than without, as p99 allows.
+TEST(PlanRightsize, AMeasuredBatchCurveKeepsFewer) {
+  TestFleet fleet;
+  for (int i = 0; i < 8; ++i) {
+    NodeFacts& node = fleet.add(fmt::format("serve-{}", i), "aws", "g6.xlarge", WorkloadKind::kRealtimeInference,
+                                {Use{.mean = 60, .p95 = 60, .idle = 5, .memory_gib = 12}});
+    node.gpus[0].workload = "search";
+    node.gpus[0].hourly_pct.assign(kJuneHours, 60.0F);
+  }
+  fleet.facts.unpromised_pct = 150;
+  const auto kept = [&] {
+    const RightsizePlan plan = plan_of(fleet);
+    return plan.rows[0].best ? plan.rows[0].best->count : 8;
+  };
+  const int64_t without = kept();
+  EXPECT_GE(without, 6) << "8 × 0.6 × 1.2 = 5.76";
+  const batching::BatchingReplica replica{{10, 11, 12, 13, 14, 15, 16, 17}};
+  const auto table = std::make_shared<const batching::BatchTable>(replica);
+  add_batch_curves(fleet.facts, {{"search", table}});
+  const int64_t with = kept();
+  EXPECT_LT(with, without);
+  // A second method: p99 of the model at the rate that so many, and one fewer, get.
+  const auto p99 = [&](int64_t replicas) {
+    const double share = table->share_at(0.6) * 8 / static_cast<double>(replicas);
+    return batching::slowest_response_ms(replica, share * batching::most_per_second(replica), 100);
+  };
+  EXPECT_LE(p99(with), 1.55 * p99(8));
+  EXPECT_TRUE(with == 2 || p99(with - 1) > 1.45 * p99(8)) << with;
+}
+
 TEST(PlanRightsize, SaysWhichPromisesCannotBeHeld) {
   TestFleet fleet;
   fleet.add("serve", "aws", "g6.xlarge", WorkloadKind::kRealtimeInference, {Use{}});
@@ -210,7 +240,8 @@ TEST(PlanRightsize, AServiceInFullMemoryAsksForALargerGpuThoughItCostsMore) {
   ASSERT_TRUE(plan.rows[0].best);
   EXPECT_TRUE(plan.rows[0].too_small);
   EXPECT_EQ(plan.rows[0].best->type->name, "p4d.24xlarge");  // 17.05 GiB; an L4 does a third of a V100
-  EXPECT_LT(plan.saving_per_month, usd("0"));
+  EXPECT_EQ(plan.saving_per_month, usd("0"));
+  EXPECT_GT(plan.growth_per_month, usd("0"));
 }
 
 /// Machines with one L40S, of two sizes; a slower GPU, a faster one; an A100 of 80 GiB and of 40.
@@ -264,6 +295,15 @@ TEST(PlanRightsize, NoServiceDecidesForTheOthersOfItsPool) {
   EXPECT_EQ(plan.rows[1].best->type->name, "g6e.xlarge");
   EXPECT_EQ(plan.rows[1].best->count, 2);                        // 0.97 × 1.2 = 1.16
   EXPECT_EQ(plan.rows[1].best->saving_per_month, usd("-1008"));  // (2.2 − 2 × 1.8) × 720
+  // What one of them needs more takes nothing off what the others save: so the audit books the same.
+  EXPECT_EQ(plan.saving_per_month, usd("2592"));
+  EXPECT_EQ(plan.growth_per_month, usd("1008"));
+  const Proposals found = fleet.propose(find_resize);
+  ASSERT_THAT(found.advised, SizeIs(1));
+  EXPECT_EQ(fleet.saving(found.advised[0].change).value(), plan.saving_per_month);
+  EXPECT_THAT(growth_notes(plan),
+              testing::ElementsAre(testing::AllOf(testing::StartsWith("too small"), testing::HasSubstr("serve-9"),
+                                                  testing::HasSubstr("2 × g6e.xlarge would cost 1,008.00 USD a month more"))));
 }
 
 // A T4 would cost least and be too slow; the same GPU in a smaller machine does.

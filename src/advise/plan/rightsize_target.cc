@@ -15,7 +15,7 @@ constexpr double kServedInTimePct = 98;
 
 bool answers_requests(const NodeFacts& node) { return node.kind == WorkloadKind::kRealtimeInference; }
 
-std::map<std::string, ServicePool> pools_of(const NodeGroup& group, const RightsizeOptions& options) {
+std::map<std::string, ServicePool> pools_of(const FleetFacts& facts, const NodeGroup& group, const RightsizeOptions& options) {
   std::map<std::string, ServicePool> services;
   for (const NodeFacts* node : group) {
     std::map<std::string, int64_t> gang;
@@ -23,7 +23,9 @@ std::map<std::string, ServicePool> pools_of(const NodeGroup& group, const Rights
       if (!gpu.in_use) continue;
       ServicePool& s = services[service_name(*node, gpu)];
       ++s.gpus;
-      s.busy += gpu.busy_p95_pct.value_or(100) / 100;
+      const double busy = gpu.busy_p95_pct.value_or(100) / 100;
+      const batching::BatchTable* curve = curve_of(facts, service_name(*node, gpu));
+      s.busy += curve == nullptr ? busy : curve->share_at(busy);
       if (gpu.in_gang) s.together = std::max(s.together, ++gang[service_name(*node, gpu)]);
     }
   }
@@ -53,9 +55,9 @@ bool is_full(const NodeFacts& node, const ResizeNeed& need) {
   return answers_requests(node) && (full >= kTooFullPct || need.p95_pct >= kTooFullPct);
 }
 
-void add_services(RightsizeGroup& g, const RightsizeOptions& options) {
+void add_services(const FleetFacts& facts, RightsizeGroup& g, const RightsizeOptions& options) {
   RightsizeRow& row = g.row;
-  g.services = pools_of(g.nodes, options);
+  g.services = pools_of(facts, g.nodes, options);
   row.service_count = std::ssize(g.services);
   row.need.gpus = 1;
   for (const auto& [name, s] : g.services) {
@@ -101,7 +103,7 @@ std::optional<RightsizeGroup> rightsize_group(const FleetView& fleet, const Node
   row.monthly = monthly_of(fleet, nodes);
   // Instances of one GPU stay together where they are: such machines are replaced one for one.
   row.services = answers_requests(first) && row.need.instances.empty();
-  if (row.services) add_services(out, options);
+  if (row.services) add_services(fleet.facts, out, options);
   return out;
 }
 

@@ -48,6 +48,18 @@ std::vector<PoolHour> PoolHours::hours(int64_t together) const {
   return out;
 }
 
+std::vector<PoolHour> by_capacity(std::vector<PoolHour> hours, const batching::BatchTable& curve) {
+  for (PoolHour& hour : hours) {
+    if (hour.busy < 0 || hour.there <= 0) continue;
+    const auto taken = [&](float busy) {
+      return static_cast<float>(static_cast<double>(hour.there) * curve.share_at(std::min(1.0F, busy / hour.there)));
+    };
+    hour.busy = taken(hour.busy);
+    hour.peak = std::max(hour.busy, taken(hour.peak));
+  }
+  return hours;
+}
+
 /// Of the hours that were seen and in which something ran, the busiest: ascending.
 std::vector<size_t> busiest_hours(const ServiceReplicas& service) {
   std::vector<size_t> hours;
@@ -89,6 +101,7 @@ struct Served {
   PoolSpeed speed;
   double part = 1;
   bool as_now = false;  ///< replicas that were not there in an hour did not serve in it
+  const batching::BatchTable* curve = nullptr;
 
   /// In replicas that are busy. @param own, others  of the work now.
   [[nodiscard]] double load(double own, double others) const {
@@ -153,8 +166,37 @@ class PoolServer {
   double waiting_ = 0;  ///< hours of work of a replica
 };
 
+/// The same of replicas that gather batches, each for itself.
+std::optional<double> p99_of_batches(const PoolTimes& times, const batching::BatchTable& curve) {
+  double late = times.late, all = times.late;
+  std::vector<std::pair<double, double>> levels;  // part of what it can take, requests
+  for (const auto& [level, requests] : times.levels) {
+    all += requests;
+    const double share = static_cast<double>(level) / kLevelsPerReplica;
+    if (share > batching::BatchTable::kMostShare)
+      late += requests;
+    else
+      levels.emplace_back(share, requests);
+  }
+  if (late > all / kOneIn) return std::nullopt;
+  const auto beyond = [&](double t) {
+    double sum = late;
+    for (const auto& [share, requests] : levels)
+      sum += requests * curve.chance_beyond(share, t);
+    return sum;
+  };
+  double low = 1, high = 2;
+  while (beyond(high) > all / kOneIn && high < 1e6)
+    high *= 2;
+  for (int i = 0; i < 60; ++i)
+    (beyond((low + high) / 2) > all / kOneIn ? low : high) = (low + high) / 2;
+  return high;
+}
+
 /// × the time that a request takes by itself there; none: too many are late.
-std::optional<double> p99_of(const PoolTimes& times, int64_t replicas, WorkTimes work) {
+std::optional<double> p99_of(const PoolTimes& times, const Served& served, WorkTimes work) {
+  if (served.curve != nullptr) return p99_of_batches(times, *served.curve);
+  const int64_t replicas = served.replicas;
   std::vector<PoolLevel> levels;
   const auto most = static_cast<double>(replicas) * (1 - 0.5 / kLevelsPerReplica);
   for (const auto& [level, requests] : times.levels)
@@ -180,8 +222,8 @@ PoolTimes busiest_of(const PoolBlocks& blocks) {
 
 double pct_of(const PoolTimes& before, const Served& now, const PoolTimes& after, const Served& then, WorkTimes work) {
   if (before.all <= 0) return 100;
-  const auto was = p99_of(before, now.replicas, work);
-  const auto is = p99_of(after, then.replicas, work);
+  const auto was = p99_of(before, now, work);
+  const auto is = p99_of(after, then, work);
   const auto late_part = [](const PoolTimes& times) { return times.late / times.all; };
   if (!is) return !was && late_part(after) <= late_part(before) + 1e-9 ? 100 : kCannotKeepUpPct;  // no worse than before
   return was ? std::min(100 * *is * then.speed.stretch / *was, kCannotKeepUpPct) : 100;
@@ -207,9 +249,9 @@ struct PoolReplay::Impl {
   void add(const ServiceReplicas& service, PoolSpeed least, PoolSpeed most) {
     PoolOutcome o;
     o.service = &service;
-    o.now = {service.now, {}, 1, true};
-    o.least = {service.then, least, service.part, false};
-    o.most = {service.then, most, service.part, false};
+    o.now = {service.now, {}, 1, true, service.curve};
+    o.least = {service.then, least, service.part, false, service.curve};
+    o.most = {service.then, most, service.part, false, service.curve};
     const std::vector<size_t> busiest = busiest_hours(service);
     for (const auto& [served, into] : {std::pair(&o.now, &o.as_is), {&o.least, &o.quick}, {&o.most, &o.slow}}) {
       into->resize(draws_.marks.size() - 1);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "advise/prove/service_replay.h"
+#include "batching/batch_table.h"
 
 namespace stint {
 
@@ -28,7 +29,13 @@ struct ServiceReplicas {
   double part = 1;  ///< of its replica that it gets then; below 1 where services share
   std::vector<PoolHour> hours;
   std::optional<double> p99_ms;
+  const batching::BatchTable* curve =
+      nullptr;  ///< null: one request at a time. Else `hours` are in what replicas can take (by_capacity())
 };
+
+/// The hours of a service whose replicas gather batches: in place of the part of them that is busy, that of the requests they can take. Batches grow
+/// with the load, so the second is less.
+std::vector<PoolHour> by_capacity(std::vector<PoolHour> hours, const batching::BatchTable& curve);
 
 /// Adds a GPU to its service's hours: seen, not seen though there, or not there.
 class PoolHours {

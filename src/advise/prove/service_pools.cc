@@ -37,7 +37,10 @@ std::vector<ServiceReplicas> replicas_now(const ResizeNodes& change, const Fleet
   }
   std::vector<ServiceReplicas> out;
   for (const auto& [name, f] : found)
-    out.push_back({name, f.together, std::max<int64_t>(1, f.gpus / f.together), 1, 1, f.hours.hours(f.together), f.p99_ms});
+    out.push_back({name, f.together, std::max<int64_t>(1, f.gpus / f.together), 1, 1, f.hours.hours(f.together), f.p99_ms,
+                   curve_of(facts, name)});
+  for (ServiceReplicas& service : out)
+    if (service.curve != nullptr) service.hours = by_capacity(std::move(service.hours), *service.curve);
   return out;
 }
 

@@ -65,6 +65,28 @@ TEST(ServicePools, AgreeWithRequestsSimulatedOneByOne) {
 
 TEST(ServicePools, AsManyReplicasAsNowAreAsQuick) { EXPECT_NEAR(outlook_of(searching(8, 45), 8).p99_pct.mean, 100, 1e-6); }
 
+// Replicas that gather batches of up to eight, 10 ms alone and 17 ms together, busy for 60 % of the time: simulated on eight and on four. Taken for
+// replicas of one request at a time, four could not keep up with what eight do.
+TEST(ServicePools, AMeasuredBatchCurveDecidesHowManyAreNeeded) {
+  TestFleet fleet = searching(8, 60);
+  EXPECT_EQ(outlook_of(fleet, 4).p99_pct.mean, kCannotKeepUpPct);
+  const std::vector<double> curve = {10, 11, 12, 13, 14, 15, 16, 17};
+  const auto table = std::make_shared<const batching::BatchTable>(batching::BatchingReplica{curve});
+  add_batch_curves(fleet.facts, {{"search", table}, {"nobody", table}});
+  ASSERT_THAT(fleet.facts.promise_notes, ::testing::ElementsAre(HasSubstr("the batch curve of nobody is for nothing")));
+  const auto simulated = [&](int64_t replicas) {
+    batching::TestService service;
+    service.batch_ms = curve;
+    service.busy_share = table->share_at(0.6) * 8 / static_cast<double>(replicas);
+    return batching::compare_p99(service, 7).simulated;
+  };
+  const ServiceOutlook out = outlook_of(fleet, 4);
+  EXPECT_NEAR(out.p99_pct.mean / 100 / (simulated(4) / simulated(8)), 1, 0.1);
+  EXPECT_DOUBLE_EQ(out.in_time_pct.mean, 100);
+  EXPECT_NEAR(outlook_of(fleet, 8).p99_pct.mean, 100, 1e-6);
+  EXPECT_EQ(outlook_of(fleet, 1).p99_pct.mean, kCannotKeepUpPct);
+}
+
 // One in twenty hours is busy for 60 %, the others for 6 %: p99 is that of the busy ones.
 TEST(ServicePools, TheBusiestHoursDecide) {
   TestFleet fleet = searching(8, 6);

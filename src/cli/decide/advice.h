@@ -22,7 +22,10 @@ struct AdviceOptions {
   std::string max_risk = "high";
   ProofRunOptions proof;
   CommitOptions commitments;
-  std::string pairs;  ///< a file of `stint bench share`; empty = none
+  std::vector<std::string> batch_curves;  ///< SERVICE=FILE
+  std::string measured;                   ///< a file of `stint bench`; empty = data sheets alone
+  std::string assumed;                    ///< discounts in words, at which the plan is made again; empty = none
+  std::string pairs;                      ///< a file of `stint bench share`; empty = none
 };
 
 /// --history and the period.

@@ -8,6 +8,7 @@
 
 #include "base/nearest.h"
 #include "base/text.h"
+#include "catalog/timed_offers.h"
 #include "cli/cli.h"
 #include "cli/decide/catalog_source.h"
 #include "cli/json_text.h"
@@ -256,6 +257,46 @@ ExitCode run_prices(const CatalogArguments& a) {
   return code;
 }
 
+ExitCode run_timed(const CatalogArguments& a) {
+  SortedJson rows = SortedJson::array();
+  Table table({{"provider"},
+               {"region"},
+               {"instance type"},
+               {"market"},
+               {"per hour", Align::kRight},
+               {"hours", Align::kRight, 0, 1},
+               {"in steps of", Align::kRight, 0, 2},
+               {"begins within", Align::kRight, 0, 3},
+               {"paid", Align::kLeft, 0, 4},
+               {"as of", Align::kLeft, 0, 5},
+               {"source", Align::kLeft, 0, 6}});
+  for (const TimedOffer& o : timed_offers()) {
+    const InstanceType* type = Catalog::built_in().find_instance(o.provider, o.instance_type);
+    if (!a.gpu.empty() && (type == nullptr || !is_gpu(Catalog::built_in(), a.gpu, type->gpu_model))) continue;
+    if (!passes(a.provider, o.provider) || !passes(a.region, o.region) || !passes(a.type, o.instance_type)) continue;
+    const std::string rate = o.rate ? o.rate->per_hour().to_decimal() : "";
+    if (a.json)
+      rows.push_back({{"provider", o.provider},
+                      {"region", o.region},
+                      {"instance_type", o.instance_type},
+                      {"market", name_of(o.market)},
+                      {"per_hour", o.rate ? SortedJson(rate) : SortedJson(nullptr)},
+                      {"currency", o.rate ? SortedJson(o.rate->per_hour().currency().code()) : SortedJson(nullptr)},
+                      {"fewest_hours", o.fewest_hours},
+                      {"most_hours", o.most_hours},
+                      {"whole_hours", o.whole_hours},
+                      {"wait_hours", o.wait_hours},
+                      {"upfront", o.upfront},
+                      {"source", o.source},
+                      {"as_of", format_date(o.as_of)}});
+    table.add_row({o.provider, o.region.empty() ? "all" : o.region, o.instance_type, std::string(name_of(o.market)),
+                   o.rate ? short_amount(o.rate->per_hour()) : "not known", fmt::format("{}–{}", o.fewest_hours, o.most_hours),
+                   fmt::format("{} h", o.whole_hours), fmt::format("{} h", o.wait_hours), o.upfront ? "at once" : "as used",
+                   format_date(o.as_of), o.source});
+  }
+  return print_rows(table, rows, a.json, "offer");
+}
+
 SortedJson profile_json(const MigGeometry& g, const MigProfile& p) {
   return {{"gpu_model", g.gpu_model},
           {"profile", p.name},
@@ -340,13 +381,16 @@ void add_catalog_command(Command& app, Action& action) {
   Command* instances = add("instances", "Instance types", "--provider aws --gpu L4", run_instances);
   Command* prices = add("prices", "Prices per hour of a whole instance; ~ marks an estimate",
                         "--gpu A100-80GB --region eu --market spot", run_prices);
+  Command* timed =
+      add("timed", "Machines for a time that is said ahead: capacity blocks, flex-start", "--provider aws", run_timed);
   Command* mig = add("mig", "MIG profiles, or the layouts that fill a GPU", "--gpu A100-80GB --layouts", run_mig);
   mig->add_flag("--layouts", a->layouts, "every layout nothing can be added to, and what it strands");
-  for (Command* sub : {instances, prices}) {
+  for (Command* sub : {instances, prices, timed}) {
     sub->add_option("--provider", a->provider, "only this provider");
     sub->add_option("--type", a->type, "only types whose name contains this");
   }
-  prices->add_option("--region", a->region, "only regions whose name contains this");
+  for (Command* sub : {prices, timed})
+    sub->add_option("--region", a->region, "only regions whose name contains this");
   prices->add_option("--market", a->market, "on-demand, spot or reserved");
   add_catalog_refresh_command(*command, action);
   prices->add_option("--history", a->history, "lay this History's imported prices over the built-in ones");

@@ -8,9 +8,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "base/counted.h"
 #include "base/text.h"
 #include "cli/decide/applied.h"
 #include "cli/decide/change_execute.h"
+#include "cli/decide/change_kubernetes.h"
 #include "cli/decide/proposals.h"
 #include "cli/govern/accounts.h"
 #include "cli/json_text.h"
@@ -41,6 +43,7 @@ struct ChangeOptions {
   bool execute = false;
   bool dry_run = false;
   ClientOptions daemon;
+  ClusterOptions cluster;
 };
 
 /// By number, or by the id its source gave it.
@@ -160,10 +163,18 @@ Status run_dry(const Proposal& proposal, const Fleet& fleet, const ChangeOptions
   const FleetPlan now = with_applied(fleet.inventory, fleet.applied);
   const auto objections = check_proposal(proposal, fleet.applied, fleet.inventory, {options.allowed_regions});
   const std::vector<Instruction> todo = all_instructions(proposal, now);
-  TRY_ASSIGN(DaemonClient daemon, DaemonClient::create(options.daemon));
-  TRY_ASSIGN(const ExecutionPlan plan, plan_execution(daemon, proposal, now));
+  nlohmann::ordered_json out;
+  std::string planned;
+  if (options.cluster.asked) {
+    TRY_ASSIGN(const ClusterOutcome tried, try_on_cluster(proposal, now, options.cluster, &out));
+    planned = tried.text;
+  } else {
+    TRY_ASSIGN(DaemonClient daemon, DaemonClient::create(options.daemon));
+    TRY_ASSIGN(const ExecutionPlan plan, plan_execution(daemon, proposal, now));
+    out = execution_json(change_key(proposal), plan);
+    planned = execution_text(plan);
+  }
   if (options.json) {
-    nlohmann::ordered_json out = execution_json(change_key(proposal), plan);
     out["objections"] = objections_json(objections);
     out["instructions"] = instructions_json(todo);
     return write_output("", indented(out) + "\n");
@@ -171,7 +182,7 @@ Status run_dry(const Proposal& proposal, const Fleet& fleet, const ChangeOptions
   std::string text;
   for (const Objection& o : objections)
     text += fmt::format("# stands against it: {}: {}\n", o.what, o.remedy);
-  return write_output("", fitted_commands(text + execution_text(plan) + "\n" + instructions_text(todo), screen_of_stdout()));
+  return write_output("", fitted_commands(text + planned + "\n" + instructions_text(todo), screen_of_stdout()));
 }
 
 /// The same change, applied before and not taken back.
@@ -181,8 +192,22 @@ const AppliedChange* applied_before(const Fleet& fleet, const Proposal& proposal
   return nullptr;
 }
 
-/// Has the daemon do what it can. @return when it was begun.
+/// What was refused is left for the same again, and nothing is recorded.
+Result<Instant> run_on_cluster(const Proposal& proposal, const FleetPlan& fleet, const ChangeOptions& options) {
+  const Instant begun = now();
+  TRY_ASSIGN(const ClusterOutcome outcome, execute_on_cluster(proposal, fleet, options.cluster));
+  tell("{}", outcome.text);
+  if (outcome.refused > 0)
+    return make_error(ErrorCode::kConflict,
+                      "{} refused: nothing is recorded. The same again does what is left; `stint change apply` with --dry-run "
+                      "shows it",
+                      counted(outcome.refused, "object was", "objects were"));
+  return begun;
+}
+
+/// Has the daemon or the cluster do what it can. @return when it was begun.
 Result<Instant> run_execute(const Proposal& proposal, const FleetPlan& fleet, const ChangeOptions& options) {
+  if (options.cluster.asked) return run_on_cluster(proposal, fleet, options);
   TRY_ASSIGN(DaemonClient daemon, DaemonClient::create(options.daemon));
   TRY_ASSIGN(const ExecutionPlan plan, plan_execution(daemon, proposal, fleet));
   TRY_ASSIGN(const Instant begun, execute(daemon, proposal, plan));
@@ -190,7 +215,21 @@ Result<Instant> run_execute(const Proposal& proposal, const FleetPlan& fleet, co
   return begun;
 }
 
+Status check_cluster_options(const ChangeOptions& options) {
+  const ClusterOptions& cluster = options.cluster;
+  const bool of_cluster =
+      !(cluster.kubeconfig.empty() && cluster.context.empty() && cluster.kustomize.empty() && cluster.kubectl_image.empty());
+  if (of_cluster && !cluster.asked)
+    return invalid("--kubeconfig, --context, --kustomize and --kubectl-image go with --kubernetes");
+  if (cluster.asked && !options.execute && !options.dry_run && cluster.kustomize.empty())
+    return invalid("--kubernetes goes with --dry-run, --execute, or --kustomize of `stint change apply`");
+  if (!cluster.kustomize.empty() && (options.execute || options.dry_run))
+    return invalid("--kustomize writes files and changes nothing: give it without --execute and --dry-run");
+  return {};
+}
+
 Status run_apply(const ChangeOptions& options) {
+  TRY(check_cluster_options(options));
   AppliedChange change;
   TRY_ASSIGN(change.proposal, pick_proposal(options));
   TRY_ASSIGN(change.applied_at, time_asked(options));
@@ -215,6 +254,10 @@ Status run_apply(const ChangeOptions& options) {
     return make_error(ErrorCode::kConflict, "{}\nNothing was recorded. --force records it all the same.", to_text(objections));
   FleetPlan plan = with_applied(fleet.inventory, fleet.applied);
   const std::vector<Instruction> todo = all_instructions(change.proposal, plan);
+  if (!options.cluster.kustomize.empty()) {
+    TRY_ASSIGN(const std::string written, write_kustomize(change.proposal, plan, options.cluster));
+    return write_output("", written);
+  }
   if (options.execute) {
     // First done, then recorded, from when it was done: should this end in between, the same again records it.
     TRY_ASSIGN(const Instant begun, run_execute(change.proposal, plan, options));
@@ -228,13 +271,27 @@ Status run_apply(const ChangeOptions& options) {
   return write_output("", fitted_commands(instructions_text(todo), screen_of_stdout()));
 }
 
+/// @return when it was taken back.
+Result<Instant> run_take_back(const Proposal& proposal, const ChangeOptions& options) {
+  if (options.cluster.asked) {
+    const Instant begun = now();
+    TRY_ASSIGN(const ClusterOutcome outcome, undo_on_cluster(proposal, options.cluster));
+    tell("{}", outcome.text);
+    if (outcome.refused == 0) return begun;
+    return make_error(ErrorCode::kConflict, "{} refused: the change counts as it did; the same again takes back what is left",
+                      counted(outcome.refused, "object was", "objects were"));
+  }
+  TRY_ASSIGN(DaemonClient daemon, DaemonClient::create(options.daemon));
+  return take_back(daemon, proposal);
+}
+
 Status run_undo(const ChangeOptions& options) {
+  TRY(check_cluster_options(options));
   TRY_ASSIGN(HistoryFile file, HistoryFile::open(options.history, OpenMode::kReadWrite));
   TRY_ASSIGN(AppliedChange change, pick_applied(file, options));
   TRY_ASSIGN(const Instant at, time_asked(options));
   if (change.undone_at && options.execute) {
-    TRY_ASSIGN(DaemonClient daemon, DaemonClient::create(options.daemon));
-    TRY(take_back(daemon, change.proposal));
+    TRY(run_take_back(change.proposal, options));
     tell("change {} had ended at {} before\n", change.number, format_utc(*change.undone_at));
     return options.json ? write_output("", indented(json_of(change, {}, {})) + "\n") : Status();
   }
@@ -250,14 +307,15 @@ Status run_undo(const ChangeOptions& options) {
   }
   change.undone_at = at;
   if (options.execute) {
-    TRY_ASSIGN(DaemonClient daemon, DaemonClient::create(options.daemon));
-    TRY_ASSIGN(const Instant undone, take_back(daemon, change.proposal));
+    TRY_ASSIGN(const Instant undone, run_take_back(change.proposal, options));
     if (options.at.empty()) change.undone_at = undone;
   }
   TRY(file.record_undo(change.number, *change.undone_at));
   const std::vector<Instruction> todo = undo_instructions(change.undo);
   tell("change {} ended at {}; {}: what is to be done is printed\n", change.number, format_utc(*change.undone_at),
-       options.execute ? "its machines of the daemon take work again, the rest is by hand" : "Stint runs nothing");
+       !options.execute        ? "Stint runs nothing"
+       : options.cluster.asked ? "the cluster is as it was, but for what others changed since; the rest is by hand"
+                               : "its machines of the daemon take work again, the rest is by hand");
   if (options.json) return write_output("", indented(json_of(change, {}, todo)) + "\n");
   return write_output("", fitted_commands(instructions_text(todo), screen_of_stdout()));
 }
@@ -328,9 +386,18 @@ void add_change_command(Command& app, Action& action) {
   apply->add_flag("--force", options->force, "record it although something stands against it");
   apply->add_flag(
       "--execute", options->execute,
-      "have the daemon do what it can of it: machines that are given up take no new work, or none in a schedule's hours");
+      "have the daemon do what it can of it: machines that are given up take no new work, or none in a schedule's hours, and are "
+      "switched off where it can; fewer replicas of its services; limits of jobs");
   apply->add_flag("--dry-run", options->dry_run, "print what --execute would do, and record nothing");
   add_connection_options(*apply, options->daemon);
+  add_cluster_options(*apply, options->cluster);
+  apply
+      ->add_option("--kustomize", options->cluster.kustomize,
+                   "with --kubernetes: write the change as a Kustomize component into this folder, change and record nothing")
+      ->type_name("DIR");
+  apply->add_option("--kubectl-image", options->cluster.kubectl_image,
+                    "with --kubernetes: an image with kubectl, for CronJobs that scale by a schedule's hours");
+  apply->add_option("--cut-within", options->cluster.cut_within, "with --kubernetes: how long to wait for the MIG manager");
   add_regions(apply);
 
   Command* undo = add("undo", "Records the end of a change and prints the way back", run_undo);
@@ -339,8 +406,9 @@ void add_change_command(Command& app, Action& action) {
   undo->add_option("--at", options->at, "when it ended (default: now)");
   undo->add_flag("--force", options->force, "although a later change builds on it");
   undo->add_flag("--execute", options->execute,
-                 "have the daemon let the machines take work again that it drained for the change");
+                 "have the daemon let the machines take work again that it drained for the change, and end its limits");
   add_connection_options(*undo, options->daemon);
+  add_cluster_options(*undo, options->cluster);
 
   Command* status = add("status", "Holds what was promised against what later bills show, at equal work and prices", run_status);
   status->add_option("which", options->which, "number or id of one applied change (default: all)");

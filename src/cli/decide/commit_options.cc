@@ -65,6 +65,10 @@ Result<SavingsPlanOffer> parse_savings_plan(std::string_view text) {
 void add_commit_options(Command& command, CommitOptions& options) {
   command.add_option("--longest-term", options.longest_term, "commitments up to this term: 1y or 3y (default: 1y)")
       ->check(one_of({"1y", "3y"}));
+  command
+      .add_option("--commit-on-days", options.on_days,
+                  "days of use from which on commitments count in the plan (default: 90); below 90 their risk is high")
+      ->check(in_range(kFewestDaysToCommit, 3660.0));
   command.add_option(
       "--savings-plan", options.savings_plans,
       "PROVIDER=TERM[,PAYMENT],DISCOUNT% or …,TYPE[@REGION]:RATE[,…], repeated: savings plans that may be bought, such as "
@@ -74,6 +78,7 @@ void add_commit_options(Command& command, CommitOptions& options) {
 }
 
 Status use_commit_options(const CommitOptions& options, AuditInput& input) {
+  input.commit_on_days = options.on_days;
   TRY_ASSIGN(input.longest_term, parse_commitment_term(options.longest_term));
   for (const std::string& text : options.savings_plans) {
     TRY_ASSIGN(SavingsPlanOffer offer, parse_savings_plan(text));

@@ -1,5 +1,6 @@
 // stint estimate: what the GPU machines of a Terraform plan would cost, before they are bought; a gate for pull requests.
 #include <fmt/format.h>
+#include <algorithm>
 
 #include <memory>
 

@@ -1,6 +1,7 @@
 #include "cli/decide/plan_fleet.h"
 
 #include "advise/promises.h"
+#include "cli/decide/batch_curve_files.h"
 #include "cli/decide/catalog_source.h"
 #include "cli/parser.h"
 #include "cli/understand/goals_option.h"
@@ -40,6 +41,8 @@ Result<std::unique_ptr<PlanFleet>> PlanFleet::open(const PlanFleetOptions& optio
   std::unique_ptr<PlanFleet> fleet(new PlanFleet(std::move(records), std::move(accounts), options.allowed_regions));
   add_promises(fleet->facts_, fleet->records_->history, owners);
   add_promises(fleet->facts_, goals);
+  TRY_ASSIGN(const BatchCurves curves, load_batch_curves(options.batch_curves));
+  add_batch_curves(fleet->facts_, curves);
   if (options.slowest) fleet->facts_.unpromised_pct = 100 * *options.slowest;
   return fleet;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "advise/find/finder.h"
 #include "cli/govern/accounts.h"
@@ -18,8 +19,9 @@ struct PlanFleetOptions {
   PeriodOptions period;
   std::string measured;  ///< a file of stint bench; empty = data sheets alone
   std::vector<std::string> allowed_regions;
-  std::string goals;              ///< a file: what it promises of p99 counts; empty = none
-  std::optional<double> slowest;  ///< × as long as now that p99 may take where nothing is promised; none = as today
+  std::string goals;                      ///< a file: what it promises of p99 counts; empty = none
+  std::vector<std::string> batch_curves;  ///< SERVICE=FILE
+  std::optional<double> slowest;          ///< × as long as now that p99 may take where nothing is promised; none = as today
 };
 
 /// --history and the period. @param measured  whether --measured is an option too.

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "base/text.h"
+#include "cli/decide/batch_curve_files.h"
 #include "cli/decide/plan.h"
 #include "cli/decide/plan_fleet.h"
 #include "cli/output.h"
@@ -62,6 +63,7 @@ void add_plan_rightsize_command(Command& plan, Action& action) {
       ->add_option("--slowest", options->fleet.slowest,
                    "times as long as now that p99 of requests may take where nothing is promised (default: as today)")
       ->check(in_range(1.0, 100.0));
+  add_batch_curve_option(*command, options->fleet.batch_curves);
   command->add_option("--demand", options->demands,
                       "SERVICE=PER_SECOND@PER_GPU, repeated: a demand that is known, in place of what telemetry shows");
   command->add_flag("--json", options->json, "print JSON");
