@@ -109,7 +109,8 @@ void gang(benchmark::State& state) {
   };
   for (auto _ : state) {
     Attempt attempt(cluster);
-    if (!place_gang(cluster, tasks, &wish, {}, Room::kFree, by_rules)) state.SkipWithError("does not fit");
+    if (!place_gang(cluster, tasks, by_rules, {.gang = &wish, .mates = {}, .now = {}, .within = {}}))
+      state.SkipWithError("does not fit");
   }
   state.SetItemsProcessed(state.iterations() * 16);
 }

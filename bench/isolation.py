@@ -16,9 +16,11 @@ import time
 TESTS = pathlib.Path(__file__).resolve().parent.parent / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "attack")]
 from running_daemon import RunningDaemon  # noqa: E402
+from split_daemon import SplitDaemon  # noqa: E402
 from tenants import HERE  # noqa: E402
 
-MODES = {"--insecure-shared-user": ["--insecure-shared-user"], "--jobs-as": ["--jobs-as", "nobody"], "--jobs-as-range": ["--jobs-as-range", "61800-61809"]}
+MODES = {"--insecure-shared-user": ["--insecure-shared-user"], "--jobs-as": ["--jobs-as", "nobody"], "--jobs-as-range": ["--jobs-as-range", "61800-61809"],
+         "--starter": None}  # an account for each user, too, by a daemon that has no rights
 CLIENTS = 4
 ROUNDS = 3
 
@@ -29,7 +31,8 @@ def start_ms(daemon, number):
     job = daemon.ask("POST", "/v1/jobs", {"queue": "acme", "command": ["date", "+%s%N"], "cpu_milli": 100})["id"]
     while daemon.ask("GET", f"/v1/jobs/{job}")["state"] != "succeeded":
         time.sleep(0.005)
-    return (int((daemon.state / f"work/logs/{number}.0.0.out").read_text()) - asked) / 1e6
+    work = daemon.work if isinstance(daemon, SplitDaemon) else daemon.state / "work"
+    return (int((work / f"logs/{number}.0.0.out").read_text()) - asked) / 1e6
 
 
 def submits_per_second(daemon, submits):
@@ -62,11 +65,12 @@ def main(stint, jobs=80, submits=1000):
     started = {mode: [] for mode in MODES}
     submitted = {mode: [] for mode in MODES}
     with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder).chmod(0o711)
         daemons = {}
         for mode, flags in MODES.items():
             own = pathlib.Path(folder) / mode.strip("-")
             own.mkdir()
-            daemons[mode] = RunningDaemon(stint, own, HERE, simulate=False, flags=flags)
+            daemons[mode] = SplitDaemon(stint, own, HERE) if flags is None else RunningDaemon(stint, own, HERE, simulate=False, flags=flags)
         for number in range(1, jobs + 1):
             for mode, daemon in daemons.items():
                 started[mode].append(start_ms(daemon, number))

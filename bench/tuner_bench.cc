@@ -47,8 +47,8 @@ void answers_hold(benchmark::State& state) {
       const auto keeps = [&](const TunedSetup& s) {
         int64_t count = 0;
         for (uint64_t seed = 1'000'000; seed < 1'000'000 + kRuns; ++seed)
-          count += simulate_serving(c.device.latency, s.setup, c.options.arrivals, {c.options.per_second, s.replicas},
-                                    c.options.promise, c.options.requests, seed)
+          count += simulate_serving(c.device.latency, s.setup, {c.options.per_second, s.replicas}, c.options.promise,
+                                    {c.options.requests, seed, c.options.arrivals})
                        .kept;
         return count;
       };

@@ -5,13 +5,17 @@
 #include <algorithm>
 #include <csignal>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <ostream>
+#include <thread>
 
 #include "backends/backend_thread.h"
 #include "backends/local/local_backend.h"
 #include "backends/simulated_backend.h"
 #include "backends/slurm/testing_fake_slurm.h"
+#include "backends/starter/starter_backend.h"
+#include "backends/starter/starter_server.h"
 #include "host/clock.h"
 #include "host/scratch_dir.h"
 
@@ -112,6 +116,48 @@ class ThreadBench final : public Bench {
  private:
   LocalBench local_;
   std::unique_ptr<BackendThread> backend_;
+};
+
+/// The same behind the privileged starter: with every restart that, too, is another one.
+class StarterBench final : public Bench {
+ public:
+  StarterBench() { StarterBench::restarted(); }
+  ~StarterBench() override {
+    backend_.reset();
+    end_server();
+  }
+  Backend& restarted() override {
+    backend_.reset();
+    end_server();
+    auto listener = listen_on_socket(dir_ / "socket", std::nullopt);
+    CHECK(listener.ok(), "{}", listener.error().message);
+    StarterPolicy policy{.client = ::geteuid(), .gpus = {}, .jobs = {}};
+    policy.jobs.state_folder = dir_ / "state";
+    policy.jobs.keeper = {STINT_TEST_KEEPER};
+    server_ = std::make_unique<StarterServer>(std::move(policy), std::move(*listener), [](const std::string&) {});
+    serves_ = std::thread([this] { server_->run(); });
+    auto backend = StarterBackend::connect({.socket = dir_ / "socket"});
+    CHECK(backend.ok(), "{}", backend.error().message);
+    backend_ = std::move(*backend);
+    return *backend_;
+  }
+  Backend& backend() override { return *backend_; }
+  Instant wait() override { return local_.wait(); }
+  Instant time() override { return now(); }
+  Launch ends(int64_t job, int code) override { return local_.ends(job, code); }
+  Launch runs(int64_t job) override { return local_.runs(job); }
+
+ private:
+  void end_server() {
+    if (server_) server_->stop();
+    if (serves_.joinable()) serves_.join();
+    server_.reset();
+  }
+  ScratchDir dir_;
+  LocalBench local_;
+  std::unique_ptr<StarterServer> server_;
+  std::thread serves_;
+  std::unique_ptr<StarterBackend> backend_;
 };
 
 /// A Slurm that pretends and runs what it is given as processes (tests/slurm/fake_slurm).
@@ -325,14 +371,17 @@ TEST_P(BackendConformance, AfterARestartTellsAgainWhatIsNotForgotten) {
   EXPECT_EQ(refusal().kind, RefusalKind::kNotKnown);
 
   bench_->restarted();
+  // One that asks others looks with the first drain.
+  std::vector<Report> again = bench_->backend().is_ready() ? std::vector<Report>() : told();
   ASSERT_TRUE(bench_->backend().is_ready());
   for (const Launch* launch : {&ends, &runs})
     start(*launch, began);
-  const auto told = reports(3);
-  ASSERT_EQ(told.size(), 3U);
-  EXPECT_EQ(std::count_if(told.begin(), told.end(), [&](const Report& r) { return r.key == done.key; }), 0);
-  const auto end = std::find_if(told.begin(), told.end(), [](const Report& r) { return r.kind == ReportKind::kEnded; });
-  ASSERT_NE(end, told.end());
+  const size_t missing = 3 - std::min<size_t>(again.size(), 3);
+  std::ranges::copy(reports(missing), std::back_inserter(again));
+  ASSERT_GE(again.size(), 3U);
+  EXPECT_EQ(std::count_if(again.begin(), again.end(), [&](const Report& r) { return r.key == done.key; }), 0);
+  const auto end = std::find_if(again.begin(), again.end(), [](const Report& r) { return r.kind == ReportKind::kEnded; });
+  ASSERT_NE(end, again.end());
   EXPECT_EQ(end->key, ends.key);
   EXPECT_EQ(end->status.code, 5);
   EXPECT_THAT(bench_->backend().running(), ElementsAre(runs.key));
@@ -354,6 +403,7 @@ INSTANTIATE_TEST_SUITE_P(, BackendConformance,
                          ::testing::Values(Kind{"simulated", [] { return std::make_unique<SimulatedBench>(); }},
                                            Kind{"local", [] { return std::make_unique<LocalBench>(); }},
                                            Kind{"thread", [] { return std::make_unique<ThreadBench>(); }},
+                                           Kind{"starter", [] { return std::make_unique<StarterBench>(); }},
                                            Kind{"slurm", [] { return std::make_unique<SlurmBench>(); }}),
                          [](const auto& kind) { return kind.param.name; });
 

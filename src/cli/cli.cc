@@ -5,6 +5,7 @@
 #include "cli/command_tree.h"
 #include "cli/output.h"
 #include "cli/parser.h"
+#include "cli/run/starter.h"
 #include "cli/run/top.h"
 
 namespace stint {
@@ -22,8 +23,9 @@ void put_in_groups(Command& app) {
   put("Understand", {"import", "demo", "audit", "bill", "reconcile", "statements", "close", "margin", "kpi", "trend", "forecast",
                      "profile", "history"});
   put("Decide", {"plan", "pick", "estimate", "catalog", "replay", "change"});
-  put("Run", {"daemon", "submit", "queue",    "show",  "why", "logs",   "cancel", "hold",       "release", "checkpoint", "top",
-              "nodes",  "cloud",  "pipeline", "trial", "run", "launch", "slurm",  "kubernetes", "backup",  "restore"});
+  put("Run",
+      {"daemon", "starter", "submit", "queue",    "show",  "why", "logs",   "cancel", "hold",       "release", "checkpoint",
+       "top",    "nodes",   "cloud",  "pipeline", "trial", "run", "launch", "slurm",  "kubernetes", "backup",  "restore"});
   put("Govern", {"approval", "alerts", "budget", "share", "client", "user", "token", "secret", "audit-log"});
   put("Serve", {"serve", "services"});
   put("Tools", {"help", "version", "man", "completion", "bench", "dashboards", "explore"});
@@ -64,6 +66,7 @@ std::shared_ptr<Command> make_app(Action& action) {
   add_replay_command(app, action);
   add_change_command(app, action);
   add_daemon_command(app, action);
+  add_starter_command(app, action);
   add_keeper_command(app, action);
   add_submit_command(app, action);
   add_job_commands(app, action);

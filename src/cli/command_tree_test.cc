@@ -50,6 +50,7 @@ TEST(CommandTree, EveryCommandThatTellsSomethingTellsItAsJson) {
       {"stint serve run", "runs until it is stopped; what it serves is JSON or binary"},
       {"stint slurm resume", "nothing: Slurm calls it"},
       {"stint slurm suspend", "nothing: Slurm calls it"},
+      {"stint starter", "runs until it is stopped"},
       {"stint version", "one line"},
   };
   std::set<std::string> found;

@@ -71,7 +71,7 @@ AUDIT = {
     "schema": "stint-audit/1", "currency": "USD", "goals": [],
     "period": {"begin": "2026-10-01T00:00:00Z", "end": "2026-11-01T00:00:00Z"},
     "totals": {"bill_per_month": 47_000, "plan_per_month": 38_000, "saving_per_month": 9_000, "mean_utilization_pct": 23,
-               "coverage_pct": 99, "gpu_hours": 13_352, "per_useful_gpu_hour": 14.2, "months": 1, "plan_range": None,
+               "coverage_pct": 99, "gpu_hours": 13_352, "per_useful_gpu_hour": 14.2, "months": 1, "plan_range": None, "commitments_aside": None,
                "saving_by": {"replayed": 6_700, "arithmetic": 2_300, "doubtful_price": 0}, "not_used_per_month": 21_000},
     "data": [], "coverage": [],
     "findings": [finding(1, "Run the training on spot", 6_700, "survives"), finding(2, "Pack 4 services onto 2 GPUs", 2_300, "arithmetic")],
@@ -654,6 +654,20 @@ class Page(unittest.TestCase):
                 self.go("overview")
                 self.go("findings")
                 b.wait_for(f"document.querySelector('details.finding .badge')?.textContent === '{word}'")
+        finally:
+            self.daemon.ask("PUT", "/v1/findings", AUDIT)
+
+    def test_commitments_on_few_days_of_use_are_said_to_count_nowhere(self):
+        b = self.browser
+        aside = {"days": 31, "days_asked": 90, "saving_per_month": 1_234.5, "plan_per_month": 36_765.5, "findings": ["F-00000003"]}
+        try:
+            self.daemon.ask("PUT", "/v1/findings", dict(AUDIT, totals=dict(AUDIT["totals"], commitments_aside=aside)))
+            self.sign_in(view="findings")
+            b.wait_for("document.querySelector('p.aside')?.innerText.includes('31 days of use, where 90 are asked for, would take 1,234.50 USD a month off this plan, to 36,765.50')")
+            self.daemon.ask("PUT", "/v1/findings", AUDIT)
+            self.go("overview")
+            self.go("findings")
+            b.wait_for("document.querySelectorAll('details.finding').length === 3 && !document.querySelector('p.aside')")
         finally:
             self.daemon.ask("PUT", "/v1/findings", AUDIT)
 
