@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "backends/kubernetes/kube_marks.h"
 #include "catalog/catalog.h"
 #include "codec/kubernetes/kubernetes_gpus.h"
 #include "model/mig_ask.h"
@@ -23,6 +24,44 @@ void read_devices(const KubeHeld& room, const KubernetesGpus& gpus, NodeSpec& sp
           {.profile = std::string(profile), .count = static_cast<int32_t>(std::min(devices, kMostDevices))});
   const int64_t counted = gpus.count > 0 ? gpus.count : (compute_milli(spec.gpu_model, spec.static_mig) + kWhole - 1) / kWhole;
   spec.gpus = static_cast<int32_t>(std::clamp<int64_t>(counted, 1, kMostGpus));
+}
+
+/// "cloud.google.com/impending-node-termination": its owner takes it back.
+bool is_taken_back(const KubePlacingNode& node) {
+  return std::ranges::any_of(node.taints, [](const KubeTaint& taint) {
+    return taint.key == "aws-node-termination-handler/spot-itn" || taint.key == "cloud.google.com/impending-node-termination";
+  });
+}
+
+/// When somebody says that it will be gone. A time that cannot be read keeps work off it all the same.
+void read_notice(const KubePlacingNode& node, MachineReport& report) {
+  const std::string_view said = node.annotation(kKubeGoneAt);
+  if (said.empty()) return;
+  if (report.cause != MachineCause::kBroken)
+    report.cause = is_taken_back(node) ? MachineCause::kSpot : MachineCause::kMaintenance;
+  if (const Result<Instant> at = parse_instant(said); at.ok())
+    report.until = *at;
+  else
+    report.detail = fmt::format("annotation {}: {}", kKubeGoneAt, at.error().message);
+  if (report.detail.empty()) report.detail = fmt::format("annotation {}", kKubeGoneAt);
+}
+
+/// Does it take work? A broken GPU is told before a cordon, which may be there because of it.
+void read_standing(const KubePlacingNode& node, const KubeHeld& room, MachineReport& report) {
+  const NodeSpec& spec = report.machine.node;
+  report.detail = why_no_work(node);
+  const bool is_cordoned = report.detail == "cordoned";
+  if (is_cordoned) {
+    report.cause = MachineCause::kMaintenance;
+    if (std::string why = why_cordoned(node); !why.empty()) report.detail = std::move(why);
+  }
+  if ((report.detail.empty() || is_cordoned) && spec.whole_gpus && room.gpus < spec.gpus) {
+    report.detail = fmt::format("offers {} of its {} GPUs", room.gpus, spec.gpus);
+    report.cause = MachineCause::kBroken;
+  }
+  if (report.cause == MachineCause::kOther && is_taken_back(node)) report.cause = MachineCause::kSpot;
+  read_notice(node, report);
+  if (!report.detail.empty()) report.news = MachineNews::kDraining;
 }
 
 }  // namespace
@@ -55,15 +94,7 @@ MachineReport KubeFleet::report_of(const KubePlacingNode& node, const KubeHeld& 
   spec.max_tasks = static_cast<int32_t>(std::clamp<int64_t>(room.pods, 0, 1 << 20));
   spec.shared_gpus = false;
   if (node.mig_devices) read_devices(room, gpus, spec);
-  report.detail = why_no_work(node);
-  if (report.detail.empty() && spec.whole_gpus && room.gpus < spec.gpus) {
-    report.detail = fmt::format("offers {} of its {} GPUs", room.gpus, spec.gpus);
-    report.cause = MachineCause::kBroken;
-  }
-  if (report.detail.empty()) return report;
-  report.news = MachineNews::kDraining;
-  if (report.detail == "cordoned") report.cause = MachineCause::kMaintenance;
-  if (report.detail == "not ready") report.cause = MachineCause::kBroken;
+  read_standing(node, room, report);
   return report;
 }
 
@@ -88,7 +119,7 @@ std::vector<MachineReport> KubeFleet::look(const KubeCluster& cluster) {
     const auto before = reports_.find(name);
     const bool is_new = before == reports_.end();
     if (!is_new && before->second.news == report.news && before->second.machine == report.machine &&
-        before->second.detail == report.detail)
+        before->second.detail == report.detail && before->second.cause == report.cause && before->second.until == report.until)
       continue;
     // What takes no work has to be known first.
     if (is_new && report.news != MachineNews::kThere)

@@ -24,6 +24,7 @@
 #include "backends/kubernetes/kube_cluster.h"
 #include "backends/kubernetes/kube_fleet.h"
 #include "backends/kubernetes/kube_jobs.h"
+#include "backends/kubernetes/kube_marks.h"
 #include "backends/kubernetes/kube_queue.h"
 #include "backends/kubernetes/kube_teller.h"
 #include "host/worker_pool.h"
@@ -40,6 +41,8 @@ struct KubernetesBackendRules {
   std::optional<KubeJobRules> jobs;  ///< none = the caller has none of its own; its mark and scheduler are the queue's
   KubeLeaseRules lease;              ///< its holder is made
   Duration every = Duration::milliseconds(250);  ///< between two looks at what came
+  std::shared_ptr<KubeMachineAsks> asks;         ///< what nodes are to say; null = nothing is said
+  Duration taint_after = Duration::seconds(30);  ///< GPUs that are missing for so long are broken: a device plugin may begin anew
 };
 
 class KubernetesBackend final : public Backend {
@@ -114,6 +117,13 @@ class KubernetesBackend final : public Backend {
   struct Choice {  ///< for which node a volume was asked to be made
     std::string node;
     Instant at;
+  };
+  struct Marking {                             ///< a node that is to say something else
+    std::string version = {};                  ///< resourceVersion that the last request was made for
+    Instant tried = {};                        ///< that
+    bool is_asked = false;                     ///< it has no answer yet
+    std::optional<Instant> broken_since = {};  ///< by what is asked for
+    std::string problem = {};                  ///< why it was refused
   };
   struct OwnJob {                        ///< an attempt of the caller's own
     KubernetesMeta job;                  ///< namespace, name, uid; no uid = not made yet, or not known to be
@@ -216,6 +226,8 @@ class KubernetesBackend final : public Backend {
   // A look.
   static constexpr Duration kAskAgain = Duration::seconds(2);  ///< where a pod is still there
   void look(Instant now);
+  void mark_nodes(Instant now);
+  void marked(const std::string& name, const Result<KubeAnswer>& answer);
   void look_at_launches(Instant now);
   void look_at(const LaunchKey& key, Known& known, Instant now);
   void say_why(Instant now);
@@ -236,6 +248,8 @@ class KubernetesBackend final : public Backend {
   std::map<LaunchKey, Order> stop_then_;                   ///< of those: to be stopped once it is known what became of them
   std::map<std::string, Choice, std::less<>> chosen_;      ///< by claim
   std::map<std::string, Instant, std::less<>> dismissed_;  ///< jobs whose pods are to go, until they do: when that was tried last
+  std::map<std::string, Marking, std::less<>> marking_;    ///< by node
+  std::string marking_trouble_;                            ///< told
   std::map<AttemptKey, OwnJob> own_;
   std::set<AttemptKey> done_;                     ///< over, while the cluster still shows them at work
   std::set<std::string, std::less<>> discarded_;  ///< pods and Jobs that go, whatever they say of themselves

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Duration kEndsBehind = Duration::seconds(2);
 constexpr size_t kMostSaid = 500;  ///< of one look
+constexpr int kNodeHasChanged = 409;
 
 /// What the machine or the cluster did, and not the pod.
 bool is_lost(const KubePlacingPod& pod) {
@@ -57,6 +58,7 @@ void KubernetesBackend::look(Instant now) {
     const std::scoped_lock lock(mutex_);
     for (MachineReport& report : fleet_.look(cluster_))
       events_.emplace_back(std::move(report));
+    mark_nodes(now);
     look_at_launches(now);
     look_at_own(now);
     // The caller has to know the machines before it hears what is to run there.
@@ -79,6 +81,58 @@ void KubernetesBackend::look(Instant now) {
   }
   act_on_own(now);
   ready_ = true;
+}
+
+/// With the lock. Each node is brought in line by one request at a time, made for what the watch last told of it.
+void KubernetesBackend::mark_nodes(Instant now) {
+  const auto asks = rules_.asks ? rules_.asks->get() : nullptr;
+  if (asks == nullptr) return;
+  for (const auto& [name, node] : cluster_.nodes) {
+    const auto asked = asks->find(name);
+    if (asked == asks->end() && !is_marked(node)) {
+      if (!marking_.empty()) marking_.erase(name);
+      continue;
+    }
+    Marking& marking = marking_[name];
+    if (marking.is_asked) continue;
+    MachineAsk ask = asked == asks->end() ? MachineAsk() : asked->second;
+    if (ask.broken.empty()) marking.broken_since.reset();
+    if (!ask.broken.empty() && now - marking.broken_since.emplace(marking.broken_since.value_or(now)) < rules_.taint_after)
+      ask.broken.clear();
+    const std::optional<KubeChange> change = mark_request(node, ask, rules_.queue.mark);
+    if (!change) {
+      marking.problem.clear();
+      continue;
+    }
+    if (marking.version == node.version && now - marking.tried < kAskAgain)
+      continue;  // the watch has not told yet, or it was refused
+    marking.version = node.version;
+    marking.tried = now;
+    marking.is_asked = true;
+    auto answer = std::make_shared<Result<KubeAnswer>>(make_error(ErrorCode::kUnavailable, "another has the lease"));
+    send(
+        removers_,
+        [this, change = *change, answer] {
+          if (lease_.holds()) *answer = client_->change(change);
+        },
+        [this, name = name, answer] { marked(name, *answer); });
+  }
+  std::erase_if(marking_, [&](const auto& one) { return !one.second.is_asked && !cluster_.nodes.contains(one.first); });
+  const auto refused = std::ranges::find_if(marking_, [](const auto& one) { return !one.second.problem.empty(); });
+  std::string trouble = refused == marking_.end() ? "" : fmt::format("node {}: {}", refused->first, refused->second.problem);
+  if (!trouble.empty() && trouble != marking_trouble_)
+    events_.emplace_back(BackendNote{fmt::format("Kubernetes is not told what takes no work: {}", trouble)});
+  rules_.asks->note(trouble);
+  marking_trouble_ = std::move(trouble);
+}
+
+/// A node that has changed meanwhile (409) is read again first.
+void KubernetesBackend::marked(const std::string& name, const Result<KubeAnswer>& answer) {
+  Marking& marking = marking_[name];
+  marking.is_asked = false;
+  marking.problem = !answer.ok()                                        ? answer.error().message
+                    : answer->ok() || answer->status == kNodeHasChanged ? ""
+                                                                        : answer->message;
 }
 
 void KubernetesBackend::look_at_launches(Instant now) {

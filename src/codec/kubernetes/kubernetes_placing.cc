@@ -15,11 +15,24 @@ using namespace kube_fields;
 
 constexpr std::string_view kOwnAnnotations = "stint/";
 
+std::vector<Tag> node_or_pod_annotations(const dom::object& meta) {
+  std::vector<Tag> own;
+  for (Tag& one : kube_tags(meta, "annotations"))
+    if (one.first.starts_with(kOwnAnnotations)) own.push_back(std::move(one));
+  return own;
+}
+
 KubePlacingNode placing_node(const dom::object& root, KubernetesMeta meta) {
   KubePlacingNode out;
   out.node = read_node(root, std::move(meta));
-  with_object(root, "metadata", [&](const dom::object& m) { out.deleting = has_field(m, "deletionTimestamp"); });
+  with_object(root, "metadata", [&](const dom::object& m) {
+    out.version = kube_text(m, "resourceVersion");
+    out.deleting = has_field(m, "deletionTimestamp");
+    out.annotations = node_or_pod_annotations(m);
+  });
   with_object(root, "spec", [&](const dom::object& spec) {
+    if (dom::element taints; spec["taints"].get(taints) == simdjson::SUCCESS && taints.is_array())
+      out.taints_json = simdjson::minify(taints);
     each_of(spec, "taints", [&](const dom::object& taint) {
       out.taints.push_back({kube_text(taint, "key"), kube_text(taint, "value"), kube_text(taint, "effect")});
     });
@@ -98,8 +111,7 @@ KubePlacingPod placing_pod(const dom::object& root, KubernetesMeta meta) {
   with_object(root, "metadata", [&](const dom::object& m) {
     out.version = kube_text(m, "resourceVersion");
     out.deleting = has_field(m, "deletionTimestamp");
-    for (Tag& one : kube_tags(m, "annotations"))
-      if (one.first.starts_with(kOwnAnnotations)) out.annotations.push_back(std::move(one));
+    out.annotations = node_or_pod_annotations(m);
   });
   with_object(root, "spec", [&](const dom::object& spec) { read_spec(spec, out); });
   if (!out.pod.gpu_fraction.empty()) out.not_understood.emplace_back("annotations.gpu-fraction");
@@ -116,7 +128,8 @@ KubePodGroup pod_group(const dom::object& root, KubernetesMeta meta) {
 /// Says how the node is at the moment, not who may be there.
 bool is_passing(const KubeTaint& taint) {
   return taint.key.starts_with("node.kubernetes.io/") || taint.key.starts_with("node.cloudprovider.kubernetes.io/") ||
-         taint.key == "ToBeDeletedByClusterAutoscaler" || taint.key == "karpenter.sh/disrupted";
+         taint.key.starts_with("aws-node-termination-handler/") || taint.key == "ToBeDeletedByClusterAutoscaler" ||
+         taint.key == "karpenter.sh/disrupted" || taint.key == "cloud.google.com/impending-node-termination";
 }
 
 bool tolerates(const KubeToleration& toleration, const KubeTaint& taint) {
@@ -127,10 +140,15 @@ bool tolerates(const KubeToleration& toleration, const KubeTaint& taint) {
 
 }  // namespace
 
-std::string_view KubePlacingPod::annotation(std::string_view key) const {
+namespace {
+std::string_view value_in(const std::vector<Tag>& annotations, std::string_view key) {
   const auto it = std::ranges::find(annotations, key, &Tag::first);
   return it == annotations.end() ? std::string_view() : std::string_view(it->second);
 }
+}  // namespace
+
+std::string_view KubePlacingNode::annotation(std::string_view key) const { return value_in(annotations, key); }
+std::string_view KubePlacingPod::annotation(std::string_view key) const { return value_in(annotations, key); }
 
 struct KubePlacingDecoder::Impl {
   dom::parser parser;

@@ -30,11 +30,16 @@ struct KubeToleration {
 };
 struct KubePlacingNode {
   KubernetesNode node;
+  std::string version;  ///< resourceVersion
   std::vector<KubeTaint> taints;
+  std::string taints_json;       ///< as they stand there; "" = none
+  std::vector<Tag> annotations;  ///< those that begin with "stint/"
   bool deleting = false;
   bool whole_gpus = false;   ///< it has nvidia.com/gpu, and each of them is a GPU
   bool mig_devices = false;  ///< it has nvidia.com/mig-…, each of them a device, and no whole GPUs
   [[nodiscard]] bool is_machine() const { return whole_gpus || mig_devices; }
+  /// "" = it has none of that name.
+  [[nodiscard]] std::string_view annotation(std::string_view key) const;
 };
 
 struct KubePlacingPod {
