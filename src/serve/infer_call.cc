@@ -51,16 +51,19 @@ HttpReply infer_error(const Error& error) { return infer_error(status_of(error.c
 
 HttpReply refusal_reply(batching::RefusalReason reason) { return infer_error(status_of(reason), batching::name_of(reason)); }
 
-HttpInferCall::HttpInferCall(HttpRequest& request, VersionName name, const MeasuredModel& measured, Responder responder)
+HttpInferCall::HttpInferCall(HttpRequest& request, VersionName name, const MeasuredModel& measured, const CallReader& reader,
+                             Responder responder)
     : CheckedCall(name, measured),
       body_(std::move(request.body)),
       body_held_(std::move(request.held)),
+      memory_(reader.memory),
+      coding_(reader.answer),
       responder_(std::move(responder)) {}
 
 Result<std::unique_ptr<HttpInferCall>> HttpInferCall::read(HttpRequest& request, VersionName name, const MeasuredModel& measured,
                                                            CallReader reader, const Responder& responder, CallTerms& terms) {
   TRY_ASSIGN(const std::optional<size_t> head, head_bytes_of(request));
-  std::unique_ptr<HttpInferCall> call(new HttpInferCall(request, name, measured, responder));
+  std::unique_ptr<HttpInferCall> call(new HttpInferCall(request, name, measured, reader, responder));
   TRY_ASSIGN(const auto reading, book(reader.memory, InferParser::most_bytes(head.value_or(call->body_.size()))));
   TRY_ASSIGN(InferRequest parsed, reader.parser.parse(call->body_, head));
   TRY(call->check(std::move(parsed), terms, reader.memory));
@@ -81,7 +84,21 @@ void HttpInferCall::answer(std::span<const OutputRows> outputs) {
     reply.content_type = "application/octet-stream";
     reply.headers.emplace_back("Inference-Header-Content-Length", std::to_string(*message->head_bytes));
   }
+  pack(reply);
   responder_.reply(std::move(reply));
+}
+
+/// Not where it is short, would become longer, or no memory is left for both.
+void HttpInferCall::pack(HttpReply& reply) const {
+  constexpr size_t kShort = 1024;
+  if (coding_ == ContentCoding::kIdentity || reply.body.size() < kShort) return;
+  reply.headers.emplace_back("Vary", "Accept-Encoding");
+  const auto room = book(memory_, reply.body.size());
+  if (!room.ok()) return;
+  std::string packed = encoded(coding_, reply.body);
+  if (packed.size() >= reply.body.size()) return;
+  reply.body = std::move(packed);
+  reply.headers.emplace_back("Content-Encoding", name_of(coding_));
 }
 
 void HttpInferCall::refuse(batching::RefusalReason reason) { responder_.reply(refusal_reply(reason)); }

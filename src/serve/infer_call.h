@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "host/http_coding.h"
 #include "host/http_server.h"
 #include "serve/checked_call.h"
 
@@ -18,7 +19,8 @@ HttpReply refusal_reply(batching::RefusalReason reason);
 /// What reading a call takes.
 struct CallReader {
   InferParser& parser;
-  ByteBudget& memory;  ///< of all requests
+  ByteBudget& memory;                               ///< of all requests
+  ContentCoding answer = ContentCoding::kIdentity;  ///< by which its answer is packed, where that makes it smaller
 };
 
 class HttpInferCall final : public CheckedCall {
@@ -32,10 +34,14 @@ class HttpInferCall final : public CheckedCall {
   void fail(const Error& error) override { responder_.reply(infer_error(error)); }
 
  private:
-  HttpInferCall(HttpRequest& request, VersionName name, const MeasuredModel& measured, Responder responder);
+  HttpInferCall(HttpRequest& request, VersionName name, const MeasuredModel& measured, const CallReader& reader,
+                Responder responder);
+  void pack(HttpReply& reply) const;
 
   const std::string body_;  ///< tensors point into it
   const std::shared_ptr<const void> body_held_;
+  ByteBudget& memory_;
+  const ContentCoding coding_;  ///< of the answer
   Responder responder_;
 };
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text.h"
+#include "host/http_coding.h"
 #include "host/replica_proof.h"
 #include "serve/generate_call.h"
 #include "serve/infer_call.h"
@@ -97,6 +98,12 @@ bool is_localhost_or_address(std::string_view host) {
 /// Bodies up to this are read on the server's thread: a hand-over costs more.
 constexpr size_t kReadInPlace = size_t{256} << 10;
 
+/// Of the body. @return none: one that is not read
+std::optional<ContentCoding> coding_in(const HttpRequest& request) {
+  const std::string* header = request.header("content-encoding");
+  return header == nullptr ? std::optional(ContentCoding::kIdentity) : coding_of(*header);
+}
+
 bool asks_to_infer(std::string_view what) { return what == "infer" || what == "generate" || what == "generate_stream"; }
 
 /// What the address takes.
@@ -188,14 +195,44 @@ void KserveApi::model(HttpRequest& request, const Responder& responder) {
 }
 
 bool KserveApi::takes(const HttpRequest& request, const Responder& responder) const {
-  const std::string* encoding = request.header("content-encoding");
   if (closing_)
     responder.reply(infer_error(503, "the server is being stopped"));
-  else if (encoding != nullptr && *encoding != "identity")
-    responder.reply(infer_error(415, "compressed bodies are not read"));
+  else if (!coding_in(request))
+    responder.reply(infer_error(415, "a body may be compressed by gzip or deflate, once, and in no other way"));
   else
     return true;
   return false;
+}
+
+std::optional<HttpReply> KserveApi::unpack(HttpRequest& request) {
+  const ContentCoding coding = *coding_in(request);
+  if (coding == ContentCoding::kIdentity) return std::nullopt;
+  std::shared_ptr<ByteBudget> own;  // few bytes become many: no tenant shuts the others out
+  if (options_.access.has_tenants()) {
+    std::shared_ptr<ByteBudget>& budget = unpacked_[tenant_of(request)];
+    if (!budget) budget = ByteBudget::of(options_.memory->room() / 2);
+    own = budget;
+  }
+  std::pair<std::shared_ptr<const void>, std::shared_ptr<const void>> held;
+  bool own_is_full = false;
+  const auto takes = [&](uint64_t bytes) -> Status {
+    TRY_ASSIGN(held.first, book(*options_.memory, bytes));
+    if (own && !(held.second = own->take(bytes))) {
+      own_is_full = true;
+      return make_error(ErrorCode::kUnavailable,
+                        "the tenant's compressed bodies take half of the requests' memory: try again later");
+    }
+    return {};
+  };
+  Result<std::string> body = decoded(coding, request.body, options_.max_body_bytes, takes);
+  if (!body.ok()) return own_is_full ? infer_error(429, body.error().message) : infer_error(body.error());
+  request.body = std::move(*body);
+  request.held = std::make_shared<decltype(held)>(std::move(held));
+  return std::nullopt;
+}
+
+batching::TenantId KserveApi::tenant_of(const HttpRequest& request) const {
+  return options_.access.who(header_of(request, "authorization"), header_of(request, "stint-tenant")).tenant;
 }
 
 void KserveApi::generate(HttpRequest& request, const Responder& responder, const ServedVersion& served, bool as_stream) {
@@ -211,8 +248,9 @@ void KserveApi::generate(HttpRequest& request, const Responder& responder, const
   });
   reader_.submit([this, held = std::make_shared<HttpRequest>(std::move(request)), responder, served, as_stream, generation,
                   gone] {
+    if (std::optional<HttpReply> refusal = unpack(*held)) return responder.reply(std::move(*refusal));
     CallTerms terms;
-    terms.tenant = options_.access.who(header_of(*held, "authorization"), header_of(*held, "stint-tenant")).tenant;
+    terms.tenant = tenant_of(*held);
     Result<std::shared_ptr<HttpGeneration>> call =
         HttpGeneration::read(*held, {held->parts.segments[2], served.version}, served.model->measured(),
                              {large_parser_, *options_.memory}, responder, as_stream ? Answers::kStream : Answers::kOne, terms);
@@ -224,7 +262,7 @@ void KserveApi::generate(HttpRequest& request, const Responder& responder, const
 
 void KserveApi::infer(HttpRequest& request, const Responder& responder, const ServedVersion& served) {
   if (!takes(request, responder)) return;
-  if (request.body.size() <= kReadInPlace) {
+  if (request.body.size() <= kReadInPlace && *coding_in(request) == ContentCoding::kIdentity) {
     const std::optional<batching::RequestId> id = begin(request, responder, served, parser_);
     if (id && !responder.answered())
       responder.on_gone([weak = std::weak_ptr<ServedModel>(served.model), id = *id] {
@@ -235,6 +273,7 @@ void KserveApi::infer(HttpRequest& request, const Responder& responder, const Se
   const auto leaver = std::make_shared<Leaver>();
   responder.on_gone([leaver] { leaver->gone(); });
   reader_.submit([this, held = std::make_shared<HttpRequest>(std::move(request)), responder, served, leaver] {
+    if (std::optional<HttpReply> refusal = unpack(*held)) return responder.reply(std::move(*refusal));
     const std::optional<batching::RequestId> id = begin(*held, responder, served, large_parser_);
     if (id) leaver->submitted(served.model, *id);
   });
@@ -243,10 +282,11 @@ void KserveApi::infer(HttpRequest& request, const Responder& responder, const Se
 std::optional<batching::RequestId> KserveApi::begin(HttpRequest& request, const Responder& responder, const ServedVersion& served,
                                                     InferParser& parser) const {
   CallTerms terms;
-  terms.tenant = options_.access.who(header_of(request, "authorization"), header_of(request, "stint-tenant")).tenant;
+  terms.tenant = tenant_of(request);
+  const ContentCoding answer = options_.compress_answers ? accepted_coding(request) : ContentCoding::kIdentity;
   Result<std::unique_ptr<HttpInferCall>> call =
       HttpInferCall::read(request, {request.parts.segments[2], served.version}, served.model->measured(),
-                          {parser, *options_.memory}, responder, terms);
+                          {parser, *options_.memory, answer}, responder, terms);
   if (call.ok()) return served.submit(std::move(*call), terms);
   responder.reply(infer_error(call.error()));
   return std::nullopt;

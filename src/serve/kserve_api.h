@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,8 @@ struct ApiOptions {
   std::string version;  ///< the program's
   ServeAccess access;
   std::shared_ptr<ByteBudget> memory;  ///< of all requests together: bodies, tensors, answers
+  uint64_t max_body_bytes = 0;         ///< of a request, unpacked
+  bool compress_answers = false;       ///< over HTTP, for those who take that
   std::string replica_secret = {};     ///< with which it proves that it is the server meant at `place`; empty = it proves nothing
   std::string place = {};
 };
@@ -52,6 +55,9 @@ class KserveApi {
   /// Reads the call and submits it. @return none: it was refused
   std::optional<batching::RequestId> begin(HttpRequest& request, const Responder& responder, const ServedVersion& served,
                                            InferParser& parser) const;
+  /// Its body, as the client had it before it was compressed; on reader_'s thread. @return why not
+  std::optional<HttpReply> unpack(HttpRequest& request);
+  [[nodiscard]] batching::TenantId tenant_of(const HttpRequest& request) const;
   /// @return false: it was refused
   bool takes(const HttpRequest& request, const Responder& responder) const;
   /// By the generate extension: one answer, or a stream of them.
@@ -64,7 +70,8 @@ class KserveApi {
   InferParser parser_;
   std::atomic<bool> closing_ = false;
   InferParser large_parser_;
-  WorkerPool reader_{1};  // large bodies take long to read; large_parser_ is its
+  std::map<batching::TenantId, std::shared_ptr<ByteBudget>> unpacked_;  ///< what compressed bodies take; reader_'s
+  WorkerPool reader_{1};  // large bodies and compressed ones take long to read; large_parser_ is its
   WorkerPool chores_{1};  // loads take seconds
 };
 

@@ -53,6 +53,7 @@ class ServeAccess {
   /// Where no token is for inference, everybody may infer and, where none is for metrics either, read those. Models are controlled by a
   /// token alone.
   [[nodiscard]] bool may(const Caller& caller, Right right) const;
+  [[nodiscard]] bool has_tenants() const { return !options_.tenants.empty(); }
   /// Else everybody may.
   [[nodiscard]] bool asks_for_token(Right right) const;
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """stint serve run as its clients meet it. Usage: test_serve.py STINT [SUITE]."""
+import gzip
 import hashlib
 import http.server
 import json
@@ -16,6 +17,7 @@ import threading
 import time
 import unittest
 import urllib.request
+import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import onnx_file  # noqa: E402
@@ -77,6 +79,30 @@ class Protocol(ServerCase):
         self.assertEqual(answer["id"], "7")
         self.assertEqual(answer["outputs"][0]["parameters"]["binary_data_size"], 16)
         self.assertEqual(struct.unpack("<4f", body[-16:]), (1, 2, 3, 4))
+
+    def test_compressed_bodies_are_read(self):
+        body = json.dumps({"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}]}).encode()
+        def ask(sent, coding, where="/v2/models/echo/infer"):
+            status, answer = self.server.ask("POST", where, sent, {"Content-Encoding": coding})
+            return status, json.loads(answer)
+        for coding, pack in (("gzip", gzip.compress), ("deflate", zlib.compress), ("identity", bytes)):
+            status, answer = ask(pack(body), coding)
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(answer["outputs"][0]["data"], [1, 2, 3, 4])
+        status, answer = ask(gzip.compress(json.dumps({"x": [1, 2, 3, 4]}).encode()), "gzip", "/v2/models/echo/generate")
+        self.assertEqual((status, answer.get("y")), (200, [1, 2, 3, 4]), answer)
+        self.assertEqual(ask(body, "br")[0], 415)
+        self.assertEqual(ask(gzip.compress(gzip.compress(body)), "gzip, gzip")[0], 415)
+        for sent, why in ((body, "no gzip data"), (gzip.compress(body)[:-3], "ends early"), (gzip.compress(body) + b"x", "follows"),
+                          (gzip.compress(bytes(17 << 20)), "unpacks to more")):  # --max-body is 16 MiB
+            status, answer = ask(sent, "gzip")
+            self.assertEqual(status, 400, answer)
+            self.assertIn(why, answer["error"])
+        self.assertEqual(self.server.infer("echo", [[1, 2, 3, 4]])[0], 200)
+
+    def test_answers_are_not_compressed_unless_the_server_is_told_so(self):
+        answer = answer_with_headers(self.server, "echo", [[1, 2, 3, 4]] * 32, {"Accept-Encoding": "gzip"})
+        self.assertIsNone(answer.headers["Content-Encoding"])
 
     def test_refuses_what_does_not_fit(self):
         for body, why in (({"inputs": []}, "0 inputs"),
@@ -141,6 +167,63 @@ class Protocol(ServerCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+
+def answer_with_headers(server, model, rows, headers):
+    """The open answer to x = rows."""
+    body = json.dumps({"inputs": [{"name": "x", "shape": [len(rows), len(rows[0])], "datatype": "FP32", "data": rows}]}).encode()
+    return urllib.request.urlopen(urllib.request.Request(f"{server.url}/v2/models/{model}/infer", body, headers), timeout=60)
+
+
+class CompressedAnswers(ServerCase):
+    models = {"echo": {1: synthetic()}}
+    arguments = ("--compress-answers",)
+
+    def test_who_takes_it_gets_long_answers_compressed(self):
+        rows = [[k, 0.5, 0, 1] for k in range(32)]
+        for accept, coding, unpack in (("gzip, deflate", "gzip", gzip.decompress), ("deflate", "deflate", zlib.decompress),
+                                       ("gzip;q=0", None, bytes), ("br", None, bytes)):
+            with answer_with_headers(self.server, "echo", rows, {"Accept-Encoding": accept}) as answer:
+                self.assertEqual(answer.headers["Content-Encoding"], coding)
+                self.assertEqual(answer.headers["Vary"], "Accept-Encoding" if coding else None)
+                sent = answer.read()
+            self.assertEqual(json.loads(unpack(sent))["outputs"][0]["data"], [value for row in rows for value in row])
+
+    def test_short_answers_stay_as_they_are(self):
+        with answer_with_headers(self.server, "echo", [[1, 2, 3, 4]], {"Accept-Encoding": "gzip"}) as answer:
+            self.assertIsNone(answer.headers["Content-Encoding"])
+
+
+class CompressedTenants(unittest.TestCase):
+    def test_a_tenant_s_compressed_bodies_leave_room_for_others(self):
+        """Eight requests of few bytes that unpack to 12 MiB each wait in a queue; requests may take 64 MiB."""
+        with tempfile.TemporaryDirectory() as scratch:
+            place = pathlib.Path(scratch)
+            for name in ("a", "b"):
+                (place / name).write_text(name * 20)
+                (place / name).chmod(0o600)
+            server = RunningServer(STINT, place / "models", {"slow": {1: synthetic(base_us=300_000)}},
+                                   {"slow": {"max_batch": 1, "queue": 64}},
+                                   ("--request-memory", "64", "--tenant", "a=1", "--tenant", "b=1", "--tenant-token", f"a={place}/a",
+                                    "--tenant-token", f"b={place}/b"))
+            try:
+                body = {"inputs": [{"name": "x", "shape": [1, 4], "datatype": "FP32", "data": [1, 2, 3, 4]}]}
+                large = gzip.compress(json.dumps(body).encode() + b" " * (12 << 20))
+                seen = []
+                def ask(sent, tenant):
+                    head = {"Content-Encoding": "gzip", "Authorization": f"Bearer {tenant * 20}"}
+                    seen.append((tenant, server.ask("POST", "/v2/models/slow/infer", sent, head)[0]))
+                threads = [threading.Thread(target=ask, args=(large, "a")) for _ in range(8)]
+                for thread in threads:
+                    thread.start()
+                ask(gzip.compress(json.dumps(body).encode()), "b")
+                for thread in threads:
+                    thread.join()
+                self.assertIn(("b", 200), seen)
+                self.assertIn(("a", 200), seen)
+                self.assertLessEqual({status for tenant, status in seen if tenant == "a"}, {200, 429, 503})
+            finally:
+                server.stop()
 
 
 class Types(ServerCase):

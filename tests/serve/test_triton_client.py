@@ -60,7 +60,7 @@ def speak(stint):
         finally:
             typed.stop()
         server = RunningServer(stint, pathlib.Path(scratch) / "m", {"echo": {1: synthetic()}, "wide": {1: synthetic(shape=(3, 5))}},
-                               controlled=True)
+                               arguments=("--compress-answers",), controlled=True)
         try:
             client = http.InferenceServerClient(server.url.removeprefix("http://"), concurrency=8)
             assert client.is_server_live() and client.is_server_ready() and client.is_model_ready("echo")
@@ -78,6 +78,10 @@ def speak(stint):
                         assert numpy.array_equal(result.as_numpy("y"), x), (name, items, binary)
                         assert result.get_response()["id"] == "r"
                         assert numpy.array_equal(client.infer(name, [tensor]).as_numpy("y"), x)
+                        for coding in ("gzip", "deflate"):
+                            result = client.infer(name, [tensor], outputs=[wanted], request_compression_algorithm=coding,
+                                                  response_compression_algorithm=coding)
+                            assert numpy.array_equal(result.as_numpy("y"), x), (name, items, binary, coding)
             together = [client.async_infer("wide", [tensor]) for _ in range(50)]
             assert all(numpy.array_equal(one.get_result().as_numpy("y"), x) for one in together)
             client.unload_model("echo", headers=RunningServer.CONTROL)

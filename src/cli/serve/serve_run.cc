@@ -44,6 +44,7 @@ struct RunCommand {
   int threads = 0;
   int64_t max_body_mib = 16;
   int64_t max_connections = 1024;
+  bool compress_answers = false;
   std::optional<int64_t> request_mib;
   int64_t cache_mib = 0;
   std::vector<std::string> tenants, tenant_tokens;
@@ -204,6 +205,9 @@ Status run(const RunCommand& command) {
   TRY_ASSIGN(serve::ServeAccess access, read_access(command, std::move(tenants)));
   const auto requests = ByteBudget::of(static_cast<uint64_t>(request_room(command).count()));
   serve::ApiOptions api_options{.version = STINT_VERSION, .access = std::move(access), .memory = requests};
+  const uint64_t max_body_bytes = static_cast<uint64_t>(command.max_body_mib) << 20;
+  api_options.max_body_bytes = max_body_bytes;
+  api_options.compress_answers = command.compress_answers;
   if (const char* secret = std::getenv(kReplicaSecret); secret != nullptr) {
     api_options.replica_secret = secret;
     api_options.place = command.listen;
@@ -226,7 +230,7 @@ Status run(const RunCommand& command) {
   http.port = listen.port;
   http.tls = command.tls;
   http.plain_beyond_loopback = command.plain_beyond_loopback;
-  http.max_body_bytes = static_cast<uint64_t>(command.max_body_mib) << 20;
+  http.max_body_bytes = max_body_bytes;
   http.max_connections = static_cast<size_t>(command.max_connections);
   http.bodies = requests;
   if (apart) http.max_user_body_bytes = requests->room() / 2;  // no tenant shuts the others out
@@ -311,10 +315,14 @@ void add_serve_run_command(Command& serve, Action& action) {
                    "(default: as long as its load takes; 0: none)")
       ->check(in_range(0.0, 3600.0));
   command->add_option("--threads", options->threads, "that run batches (default: one for each core)")->check(in_range(1, 1024));
-  command->add_option("--max-body", options->max_body_mib, "MiB of a request")->check(in_range(1, 2048))->capture_default_str();
+  command->add_option("--max-body", options->max_body_mib, "MiB of a request, unpacked")
+      ->check(in_range(1, 2048))
+      ->capture_default_str();
   command->add_option("--max-connections", options->max_connections, "at the same time")
       ->check(in_range(1, 100'000))
       ->capture_default_str();
+  command->add_flag("--compress-answers", options->compress_answers,
+                    "answers over HTTP are compressed for clients that take gzip or deflate; costs processor time");
   command->add_option("--tenant", options->tenants, "NAME=WEIGHT: share of a model where several wait; known by its token");
   command->add_option("--tenant-token", options->tenant_tokens, "NAME=FILE: that tenant's token");
   command->add_option("--gateway-token-file", options->gateway_token_file,

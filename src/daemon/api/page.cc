@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/text.h"
 #include "host/file.h"
+#include "host/http_coding.h"
 
 /// Made by src/CMakeLists.txt from the files of page/ and third_party/uplot; ends with a name that is null.
 extern "C" {
@@ -83,20 +84,6 @@ const PageFiles& page_files() {
   return files;
 }
 
-/// Named in Accept-Encoding, and not as unwanted (q=0). Source: RFC 9110 section 12.5.3.
-bool takes_gzip(const HttpRequest& request) {
-  const std::string* header = request.header("accept-encoding");
-  if (header == nullptr) return false;
-  for (const std::string_view part : split(*header, ',')) {
-    const auto words = split(part, ';');
-    if (!equals_ignoring_case(trim(words[0]), "gzip")) continue;
-    if (words.size() == 1) return true;
-    const std::string_view q = trim(words[1]);
-    return q != "q=0" && q.substr(0, 5) != "q=0.0";
-  }
-  return false;
-}
-
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -124,7 +111,7 @@ std::vector<std::pair<std::string, std::string>> safe_headers() {
 HttpReply reply_with(const HttpRequest& request, std::string_view name) {
   const PageFiles& files = page_files();
   const PageFile& file = files.by_name.find(name)->second;
-  const bool packed = takes_gzip(request);
+  const bool packed = accepts(request, ContentCoding::kGzip);
   const std::string tag = fmt::format("\"{}{}\"", files.fingerprint, packed ? "-gzip" : "");
   HttpReply reply{.status = 200, .content_type = std::string(file.type), .headers = {}, .body = {}};
   reply.headers = safe_headers();
