@@ -51,10 +51,21 @@ class Fingerprint {
   std::unique_ptr<XXH3_state_t, Free> state_;
 };
 
+/// With what to do about it.
+Error open_error(const std::string& path) {
+  const int code = errno;
+  if (code == EACCES) return make_error(ErrorCode::kUnavailable, "{}: this user may not read it: allow that, or run as who may", path);
+  if (code != ENOENT) return system_error(path, "cannot be read");
+  std::error_code unknown;
+  const std::filesystem::path folder = path.starts_with('/') ? "" : std::filesystem::current_path(unknown);
+  return make_error(ErrorCode::kNotFound, "{}: there is no such file{}: check the name", path,
+                    folder.empty() ? "" : " in " + folder.string());
+}
+
 Result<Descriptor> open_for_reading(const std::string& path) {
   if (path == "-") return Descriptor(STDIN_FILENO);
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return system_error(path, "cannot be read");
+  if (fd < 0) return open_error(path);
   struct stat status = {};
   if (::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
     ::close(fd);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "base/prng.h"
 #include "host/scratch_dir.h"
 #include "host/testing_files.h"
@@ -76,6 +78,9 @@ TEST(InputFile, FingerprintIsOfTheFilesOwnBytes) {
 TEST(InputFile, AbsentFilesAndFoldersAreErrors) {
   const ScratchDir dir;
   EXPECT_EQ(InputFile::open(dir / "absent").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(InputFile::open(dir / "absent").error().message, (dir / "absent") + ": there is no such file: check the name");
+  const std::string here = std::filesystem::current_path().string();
+  EXPECT_EQ(InputFile::open("absent.csv").error().message, "absent.csv: there is no such file in " + here + ": check the name");
   EXPECT_THAT(InputFile::open(dir / "").error().message, HasSubstr("folder"));
   EXPECT_FALSE(is_regular_file(dir / ""));
   EXPECT_FALSE(is_regular_file("-"));
