@@ -54,7 +54,8 @@ class Fingerprint {
 /// With what to do about it.
 Error open_error(const std::string& path) {
   const int code = errno;
-  if (code == EACCES) return make_error(ErrorCode::kUnavailable, "{}: this user may not read it: allow that, or run as who may", path);
+  if (code == EACCES)
+    return make_error(ErrorCode::kUnavailable, "{}: this user may not read it: allow that, or run as who may", path);
   if (code != ENOENT) return system_error(path, "cannot be read");
   std::error_code unknown;
   const std::filesystem::path folder = path.starts_with('/') ? "" : std::filesystem::current_path(unknown);
