@@ -67,6 +67,7 @@ class FakeCloud:
         self.asking_machine = ""  # what Azure's metadata call the machine that asks
         self.starts_in = 0.0  # until a machine runs
         self.operation_takes = 0.0
+        self.kept = None    # {}: answers to lists are made once, so that a measurement is of who asks
         self.faults = lambda cloud, action, name: None
         self.after = lambda cloud, action, name: None  # it was done, and is not answered yet
         self._ahead, self._begun = start, time.monotonic()
@@ -210,13 +211,16 @@ class FakeCloud:
             verdict = "credentials"
         if cloud == "aws" and f"Credential={self.key}/" not in (headers.get("Authorization") or ""):
             verdict = "credentials"
+        page = (path, str(query), body) if self.kept is not None and action in ("list", "DescribeInstances") and verdict is None else None
         with self.lock:
             try:
                 if verdict in self.REFUSALS:
                     raise Refused(verdict)
-                done = work(verdict == "twice")
+                done = self.kept[page] if page and page in self.kept else work(verdict == "twice")
             except Refused as refused:
                 done = self.refusal(cloud, refused.why, name)
+            if page:
+                self.kept[page] = done
         self.after(cloud, action, name)
         return None if verdict == "lose" else done
 
