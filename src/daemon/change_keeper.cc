@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <future>
+#include <set>
+#include <string>
 
+#include "backends/machine_asks.h"
 #include "daemon/cluster_rest.h"
 #include "daemon/power/node_power.h"
 #include "daemon/service_answer.h"
@@ -13,6 +16,19 @@ namespace {
 constexpr Duration kLookAtChanges = Duration::seconds(20);
 constexpr Duration kLookWithCluster = Duration::seconds(2);  // the cluster hears of it from here alone
 const CommandInfo kByChanges{.actor = "changes", .idempotency_key = ""};
+
+/// A Slurm rests what changes let rest. A Kubernetes also hears of what operators drain, and not of what was put to work again: it is told which
+/// machines take no work by command. Those that take none for another reason, which the engine tells, are marked.
+std::set<std::string> told_to(const ClusterRest& cluster, Service& service, const std::set<std::string>& resting) {
+  if (cluster.cluster() != "kubernetes") return resting;
+  std::set<std::string> names;
+  for (const NodeView& node : service.get([](const Engine& engine) { return engine.nodes(); }).get()) {
+    if (node.state == NodeState::kUp) continue;
+    const bool is_certain = node.detail.empty() && node.state != NodeState::kDown;
+    names.insert(is_certain ? node.name : fmt::format("{}{}", kUncertainMachine, node.name));
+  }
+  return names;
+}
 
 }  // namespace
 
@@ -33,7 +49,7 @@ Duration ChangeKeeper::look() {
       take(step);
   }
   power_.rest(book_->asks()->resting);
-  if (cluster_ != nullptr) cluster_->rest(book_->asks()->resting);
+  if (cluster_ != nullptr) cluster_->rest(told_to(*cluster_, service_, book_->asks()->resting));
   return std::min(cluster_ == nullptr ? kLookAtChanges : kLookWithCluster, now.hour_start() + kHour - now);
 }
 

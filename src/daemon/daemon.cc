@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -38,6 +39,7 @@ namespace {
 
 /// Of each simulated machine, drawn together.
 constexpr int64_t kFaultsAhead = 20;
+constexpr Duration kToldWithin = Duration::seconds(2);  // by the API server, until it is asked for again
 
 /// Of the local backend, in the daemon's.
 std::string backend_folder(const DaemonOptions& options) { return options.state_folder + "/work"; }
@@ -69,7 +71,8 @@ Result<std::unique_ptr<Backend>> make_slurm_backend(const DaemonOptions& options
   return std::unique_ptr<Backend>(std::make_unique<BackendThread>(std::move(backend), now()));
 }
 
-Result<std::unique_ptr<Backend>> make_kubernetes_backend(const DaemonOptions& options, const DaemonConfig& config) {
+Result<std::unique_ptr<Backend>> make_kubernetes_backend(const DaemonOptions& options, const DaemonConfig& config,
+                                                         std::shared_ptr<KubeMachineAsks> asks) {
   const KubernetesEngineConfig& engine = *config.engine.kubernetes;
   KubernetesBackendRules rules;
   rules.identity.kubeconfig = engine.kubeconfig;
@@ -106,12 +109,14 @@ Result<std::unique_ptr<Backend>> make_kubernetes_backend(const DaemonOptions& op
   rules.machines = engine.machines;
   rules.lease = {.ns = engine.lease_namespace, .name = engine.lease_name, .holder = {}, .duration = engine.lease_duration};
   rules.every = engine.every;
+  rules.asks = std::move(asks);
   TRY_ASSIGN(std::unique_ptr<KubernetesBackend> backend, KubernetesBackend::create(std::move(rules)));
   return std::unique_ptr<Backend>(std::make_unique<BackendThread>(std::move(backend), now()));
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, const JobAccounts& accounts,
-                                              const DaemonConfig& config, LiveTelemetry& telemetry) {
+                                              const DaemonConfig& config, LiveTelemetry& telemetry,
+                                              std::shared_ptr<KubeMachineAsks> asks) {
   if (options.simulate) {
     auto simulated = std::make_unique<SimulatedBackend>();
     if (options.simulated_faults > Duration())
@@ -121,7 +126,7 @@ Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, cons
     return std::unique_ptr<Backend>(std::move(simulated));
   }
   if (config.engine.slurm) return make_slurm_backend(options, config);
-  if (config.engine.kubernetes) return make_kubernetes_backend(options, config);
+  if (config.engine.kubernetes) return make_kubernetes_backend(options, config, std::move(asks));
   const auto tell_held = [&telemetry, node = config.fleet.nodes.empty() ? "" : config.fleet.nodes[0].node.name](
                              int gpu, const std::string& why) {
     if (!node.empty()) telemetry.hold_back(node, gpu, why);
@@ -137,6 +142,23 @@ Result<std::unique_ptr<Backend>> make_backend(const DaemonOptions& options, cons
   local.tell_held = tell_held;
   TRY_ASSIGN(std::unique_ptr<LocalBackend> backend, LocalBackend::create(std::move(local)));
   return std::unique_ptr<Backend>(std::make_unique<BackendThread>(std::move(backend), now()));
+}
+
+/// What a Kubernetes is to say of machines that take no work. @param machines  of the change keeper
+MachineAsks machine_asks(const std::set<std::string>& machines, const CarriedChanges& changes) {
+  MachineAsks asks;
+  for (const std::string& name : machines) {
+    if (name.starts_with(kUncertainMachine)) {
+      asks[name.substr(kUncertainMachine.size())].is_uncertain = true;
+      continue;
+    }
+    std::string& why = asks[name].drained;
+    why = "drained by an operator";
+    for (const auto& [id, change] : changes)
+      if (!change.undone_at && change.rests && std::ranges::find(change.drained, name) != change.drained.end())
+        why = fmt::format("change {} of {}: {}", id, change.by, change.title);
+  }
+  return asks;
 }
 
 /// Where the tasks of this machine reach the API. @return empty where the port is not known beforehand
@@ -336,7 +358,13 @@ Status Daemon::hold_folder(const JobAccounts& accounts) {
 }
 
 Status Daemon::open_backend(const JobAccounts& accounts) {
-  TRY_ASSIGN(backend_, make_backend(options_, accounts, config_, telemetry_));
+  std::shared_ptr<KubeMachineAsks> asks;
+  if (config_.engine.kubernetes && !options_.simulate) asks = std::make_shared<KubeMachineAsks>();
+  TRY_ASSIGN(backend_, make_backend(options_, accounts, config_, telemetry_, asks));
+  if (asks)
+    cluster_rest_ = std::make_unique<ClusterRest>("kubernetes", [this, asks](const std::set<std::string>& machines) {
+      return asks->bring_in_line(machine_asks(machines, findings_->carried()), kToldWithin);
+    });
   if (options_.simulate || config_.engine.is_cluster()) return {};
   if (!options_.starter.empty()) {
     tasks_ = StarterBackend::tasks_of(options_.starter);

@@ -47,9 +47,15 @@ void read_notice(const KubePlacingNode& node, MachineReport& report) {
 }
 
 /// Does it take work? A broken GPU is told before a cordon, which may be there because of it.
-void read_standing(const KubePlacingNode& node, const KubeHeld& room, MachineReport& report) {
+void read_standing(const KubePlacingNode& node, const KubeHeld& room, std::string_view mark, MachineReport& report) {
   const NodeSpec& spec = report.machine.node;
   report.detail = why_no_work(node);
+  if (report.detail == "cordoned" && !mark.empty() && is_cordoned_by(node, mark)) {
+    KubePlacingNode otherwise = node;
+    otherwise.node.unschedulable = false;
+    std::erase_if(otherwise.taints, [](const KubeTaint& taint) { return taint.key == "node.kubernetes.io/unschedulable"; });
+    report.detail = why_no_work(otherwise);
+  }
   const bool is_cordoned = report.detail == "cordoned";
   if (is_cordoned) {
     report.cause = MachineCause::kMaintenance;
@@ -67,7 +73,8 @@ void read_standing(const KubePlacingNode& node, const KubeHeld& room, MachineRep
 }  // namespace
 
 /// The number of GPUs is what the machine has, also while its device plugin offers fewer: what holds them stays where it is.
-MachineReport KubeFleet::report_of(const KubePlacingNode& node, const KubeHeld& held, int64_t claimable) const {
+MachineReport KubeFleet::report_of(const KubePlacingNode& node, const KubeHeld& held, int64_t claimable,
+                                   std::string_view mark) const {
   MachineReport report{.news = MachineNews::kThere, .machine = {}, .detail = ""};
   const std::string& name = node.node.meta.name;
   const KubernetesGpus gpus = gpus_of(node.node);
@@ -94,11 +101,11 @@ MachineReport KubeFleet::report_of(const KubePlacingNode& node, const KubeHeld& 
   spec.max_tasks = static_cast<int32_t>(std::clamp<int64_t>(room.pods, 0, 1 << 20));
   spec.shared_gpus = false;
   if (node.mig_devices) read_devices(room, gpus, spec);
-  read_standing(node, room, report);
+  read_standing(node, room, mark, report);
   return report;
 }
 
-std::vector<MachineReport> KubeFleet::look(const KubeCluster& cluster) {
+std::vector<MachineReport> KubeFleet::look(const KubeCluster& cluster, std::string_view mark) {
   const auto held = cluster.held();
   std::map<std::string, MachineReport, std::less<>> found;
   for (const auto& [name, node] : cluster.nodes) {
@@ -107,7 +114,7 @@ std::vector<MachineReport> KubeFleet::look(const KubeCluster& cluster) {
     const bool used = on_it != held.end() && on_it->second.pods > 0;
     // One that is used stays a machine, whatever its device plugin says of it meanwhile.
     if (!cluster.is_machine(node) && (before == reports_.end() || !used)) continue;
-    MachineReport report = report_of(node, used ? on_it->second : KubeHeld(), cluster.claimable_gpus(node));
+    MachineReport report = report_of(node, used ? on_it->second : KubeHeld(), cluster.claimable_gpus(node), mark);
     if (before != reports_.end() && used) report.machine = before->second.machine;
     found.emplace(name, std::move(report));
   }

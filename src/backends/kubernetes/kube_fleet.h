@@ -17,13 +17,15 @@ class KubeFleet {
   /// @param configured  prices and places, by name; what a machine is made of the cluster says.
   explicit KubeFleet(std::map<std::string, Machine, std::less<>> configured) : configured_(std::move(configured)) {}
   /// Machines that came, changed, take no work, take work again, and are gone.
-  std::vector<MachineReport> look(const KubeCluster& cluster);
+  /// @param mark  of the caller: what it has cordoned itself is no news.
+  std::vector<MachineReport> look(const KubeCluster& cluster, std::string_view mark = {});
   /// As of the last look, by name.
   [[nodiscard]] std::vector<MachineReport> machines() const;
 
  private:
   /// @param claimable  GPUs that claims get, where no device plugin offers them.
-  [[nodiscard]] MachineReport report_of(const KubePlacingNode& node, const KubeHeld& held, int64_t claimable) const;
+  [[nodiscard]] MachineReport report_of(const KubePlacingNode& node, const KubeHeld& held, int64_t claimable,
+                                        std::string_view mark) const;
 
   std::map<std::string, Machine, std::less<>> configured_;
   std::map<std::string, MachineReport, std::less<>> reports_;  ///< the last, by machine

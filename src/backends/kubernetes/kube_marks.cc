@@ -2,6 +2,7 @@
 #include "backends/kubernetes/kube_marks.h"
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -53,6 +54,10 @@ MarkStep step_of(const Mark& mark, std::string_view said, std::string_view words
 
 }  // namespace
 
+bool is_cordoned_by(const KubePlacingNode& node, std::string_view mark) {
+  return node.node.unschedulable && node.annotation(kKubeCordoned).ends_with(end_of_words(mark));
+}
+
 std::string why_cordoned(const KubePlacingNode& node) {
   if (!node.node.unschedulable) return {};
   const std::string_view said = node.annotation(kKubeCordoned);
@@ -72,7 +77,9 @@ std::optional<KubeChange> mark_request(const KubePlacingNode& node, const Machin
     if (step != MarkStep::kNone) annotations[std::string(one.key)] = words.empty() ? MarkJson() : MarkJson(words);
     return step;
   };
-  switch (take({.key = kKubeCordoned, .why = ask.drained, .is_set = node.node.unschedulable})) {
+  const MarkStep cordon =
+      ask.is_uncertain ? MarkStep::kNone : take({.key = kKubeCordoned, .why = ask.drained, .is_set = node.node.unschedulable});
+  switch (cordon) {
     case MarkStep::kSet: spec["unschedulable"] = true; break;
     case MarkStep::kClear: spec["unschedulable"] = nullptr; break;
     default: break;
@@ -95,25 +102,31 @@ std::optional<KubeChange> mark_request(const KubePlacingNode& node, const Machin
                     .content_type = "application/merge-patch+json"};
 }
 
-void KubeMachineAsks::put(MachineAsks asks) {
-  auto shared = std::make_shared<const MachineAsks>(std::move(asks));
-  const std::scoped_lock lock(mutex_);
-  asks_ = std::move(shared);
+Status KubeMachineAsks::bring_in_line(MachineAsks asks, Duration patience) {
+  std::unique_lock lock(mutex_);
+  if (asked_.asks == nullptr || *asked_.asks != asks) {
+    asked_ = {.asks = std::make_shared<const MachineAsks>(std::move(asks)), .number = asked_.number + 1};
+    problem_.clear();
+  }
+  const int64_t number = asked_.number;
+  told_.wait_for(lock, std::chrono::nanoseconds(patience.count_ns()), [&] { return done_ >= number || !problem_.empty(); });
+  if (done_ >= number) return {};
+  return make_error(ErrorCode::kUnavailable, "{}", problem_.empty() ? "the API server has not been told yet" : problem_);
 }
 
-std::shared_ptr<const MachineAsks> KubeMachineAsks::get() const {
+KubeMachineAsks::Asked KubeMachineAsks::get() const {
   const std::scoped_lock lock(mutex_);
-  return asks_;
+  return asked_;
 }
 
-void KubeMachineAsks::note(std::string problem) {
-  const std::scoped_lock lock(mutex_);
-  problem_ = std::move(problem);
-}
-
-std::string KubeMachineAsks::problem() const {
-  const std::scoped_lock lock(mutex_);
-  return problem_;
+void KubeMachineAsks::looked(int64_t number, bool open, std::string problem) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (number != asked_.number) return;
+    if (!open) done_ = number;
+    problem_ = std::move(problem);
+  }
+  told_.notify_all();
 }
 
 }  // namespace stint

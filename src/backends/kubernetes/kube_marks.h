@@ -5,6 +5,8 @@
 // something else is asked for.
 #pragma once
 
+#include <condition_variable>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,6 +14,8 @@
 #include <string_view>
 
 #include "backends/machine_asks.h"
+#include "base/result.h"
+#include "base/time.h"
 #include "codec/kubernetes/kubernetes_placing.h"
 #include "kubernetes/kube_client.h"
 
@@ -21,7 +25,9 @@ inline constexpr std::string_view kKubeCordoned = "stint/cordoned";     ///< ann
 inline constexpr std::string_view kKubeBrokenGpu = "stint/broken-gpu";  ///< annotation, and the key of its taint
 inline constexpr std::string_view kKubeGoneAt = "stint/gone-at";        ///< annotation of others: the machine will be gone then
 
-/// Who cordoned the node and why, where a daemon did; "" = none did.
+/// The daemon of that mark cordoned the node, and has not been overruled since.
+bool is_cordoned_by(const KubePlacingNode& node, std::string_view mark);
+/// Who cordoned it and why, where a daemon did; "" = none did.
 std::string why_cordoned(const KubePlacingNode& node);
 
 /// Is there anything to do? Cheap.
@@ -34,17 +40,23 @@ std::optional<KubeChange> mark_request(const KubePlacingNode& node, const Machin
 /// Handed from the thread that knows what is asked of machines to the one that tells the API server, and what came of it back.
 class KubeMachineAsks {
  public:
-  void put(MachineAsks asks);
-  /// Null = not known yet: nothing is to be changed.
-  [[nodiscard]] std::shared_ptr<const MachineAsks> get() const;
-  /// @param problem  why a machine was last not brought in line; "" = all were.
-  void note(std::string problem);
-  [[nodiscard]] std::string problem() const;
+  /// Waits until the nodes say so, or that could not be done. @return error with the reason, or when it takes longer than `patience`.
+  Status bring_in_line(MachineAsks asks, Duration patience);
+
+  struct Asked {
+    std::shared_ptr<const MachineAsks> asks;  ///< null = not known yet: nothing is to be changed
+    int64_t number = 0;
+  };
+  [[nodiscard]] Asked get() const;
+  /// All nodes were looked at with the asks of that number. @param open  some are not in line yet. @param problem  why; "" = it is under way
+  void looked(int64_t number, bool open, std::string problem);
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const MachineAsks> asks_;  // guarded
-  std::string problem_;                      // guarded
+  std::condition_variable told_;
+  Asked asked_;          // guarded
+  int64_t done_ = 0;     // guarded: the last number that is in line
+  std::string problem_;  // guarded: of the last look
 };
 
 }  // namespace stint

@@ -308,6 +308,44 @@ TEST(KubePriority, KeepsTheOrderOfValues) {
   EXPECT_LE(before, 1'000);
 }
 
+TEST(KubeFleet, HeedsNoticesAndSaysWhyAMachineTakesNoWork) {
+  KubeCluster cluster;
+  KubeFleet fleet({});
+  const auto look = [&](std::string_view annotations, std::string_view spec, int offered) {
+    cluster.take(fmt::format(R"({{"kind":"Node","metadata":{{"name":"n0","annotations":{{{}}}}},"spec":{{{}}},)"
+                             R"("status":{{"capacity":{{"nvidia.com/gpu":"8"}},"allocatable":{{"nvidia.com/gpu":"{}"}}}}}})",
+                             annotations, spec, offered),
+                 "Node");
+    const auto news = fleet.look(cluster);
+    return news.empty() ? MachineReport{.news = MachineNews::kGone, .detail = "nothing"} : news.back();
+  };
+  EXPECT_EQ(look("", "", 8).news, MachineNews::kThere);
+  const MachineReport notice = look(R"("stint/gone-at":"2026-11-28T02:00:00Z")", "", 8);
+  EXPECT_EQ(notice.news, MachineNews::kDraining);
+  EXPECT_EQ(notice.cause, MachineCause::kMaintenance);
+  EXPECT_EQ(notice.until, parse_instant("2026-11-28T02:00:00Z").value());
+  const MachineReport later = look(R"("stint/gone-at":"2026-11-28T03:00:00Z")", "", 8);
+  EXPECT_EQ(later.until, parse_instant("2026-11-28T03:00:00Z").value());
+  constexpr std::string_view kSpot = R"("taints":[{"key":"aws-node-termination-handler/spot-itn","effect":"NoSchedule"}])";
+  EXPECT_EQ(look(R"("stint/gone-at":"2026-11-28T03:00:00Z")", kSpot, 8).cause, MachineCause::kSpot);
+  const MachineReport taken = look("", kSpot, 8);
+  EXPECT_EQ(taken.cause, MachineCause::kSpot);
+  EXPECT_FALSE(taken.until);
+  const MachineReport unreadable = look(R"("stint/gone-at":"tonight")", "", 8);
+  EXPECT_EQ(unreadable.news, MachineNews::kDraining) << "on the safe side";
+  EXPECT_THAT(unreadable.detail, HasSubstr("stint/gone-at"));
+  EXPECT_EQ(look("", "", 8).news, MachineNews::kThere);
+  constexpr std::string_view kOurs = R"x("stint/cordoned":"drained by ada (stint daemon 00c0ffee00c0ffee)")x";
+  constexpr std::string_view kCordoned = R"("unschedulable":true)";
+  EXPECT_EQ(look(kOurs, kCordoned, 8).detail, "drained by ada") << "another daemon's";
+  const MachineReport broken = look(kOurs, kCordoned, 7);
+  EXPECT_EQ(broken.cause, MachineCause::kBroken) << "told before the cordon";
+  EXPECT_EQ(broken.detail, "offers 7 of its 8 GPUs");
+  EXPECT_EQ(look(kOurs, kCordoned, 8).detail, "drained by ada");
+  ASSERT_THAT(fleet.look(cluster, "00c0ffee00c0ffee"), SizeIs(1));
+  EXPECT_EQ(fleet.machines().front().news, MachineNews::kThere) << "its own cordon is no news";
+}
+
 TEST(KubeFleet, TellsMachinesAsTheyComeDrainAndGo) {
   KubeCluster cluster;
   const auto node = [&](std::string_view name, std::string_view spec, int gpus, int offered) {

@@ -227,6 +227,7 @@ class KubernetesBackend final : public Backend {
   static constexpr Duration kAskAgain = Duration::seconds(2);  ///< where a pod is still there
   void look(Instant now);
   void mark_nodes(Instant now);
+  bool mark_node(const KubePlacingNode& node, MachineAsk ask, Marking& marking, Instant now);
   void marked(const std::string& name, const Result<KubeAnswer>& answer);
   void look_at_launches(Instant now);
   void look_at(const LaunchKey& key, Known& known, Instant now);

@@ -56,7 +56,7 @@ void KubernetesBackend::look(Instant now) {
   trouble_.clear();
   {
     const std::scoped_lock lock(mutex_);
-    for (MachineReport& report : fleet_.look(cluster_))
+    for (MachineReport& report : fleet_.look(cluster_, rules_.queue.mark))
       events_.emplace_back(std::move(report));
     mark_nodes(now);
     look_at_launches(now);
@@ -85,45 +85,59 @@ void KubernetesBackend::look(Instant now) {
 
 /// With the lock. Each node is brought in line by one request at a time, made for what the watch last told of it.
 void KubernetesBackend::mark_nodes(Instant now) {
-  const auto asks = rules_.asks ? rules_.asks->get() : nullptr;
+  if (rules_.asks == nullptr) return;
+  const auto [asks, number] = rules_.asks->get();
   if (asks == nullptr) return;
-  for (const auto& [name, node] : cluster_.nodes) {
+  bool open = false;
+  std::string problem;
+  for (const MachineReport& report : fleet_.machines()) {
+    const std::string& name = report.machine.node.name;
+    const auto node = cluster_.nodes.find(name);
+    if (node == cluster_.nodes.end()) continue;
     const auto asked = asks->find(name);
-    if (asked == asks->end() && !is_marked(node)) {
-      if (!marking_.empty()) marking_.erase(name);
+    MachineAsk ask = asked == asks->end() ? MachineAsk() : asked->second;
+    if (report.cause == MachineCause::kBroken) ask.broken = report.detail;
+    if (ask == MachineAsk() && !is_marked(node->second)) {
+      marking_.erase(name);
       continue;
     }
     Marking& marking = marking_[name];
-    if (marking.is_asked) continue;
-    MachineAsk ask = asked == asks->end() ? MachineAsk() : asked->second;
-    if (ask.broken.empty()) marking.broken_since.reset();
-    if (!ask.broken.empty() && now - marking.broken_since.emplace(marking.broken_since.value_or(now)) < rules_.taint_after)
-      ask.broken.clear();
-    const std::optional<KubeChange> change = mark_request(node, ask, rules_.queue.mark);
-    if (!change) {
-      marking.problem.clear();
-      continue;
-    }
-    if (marking.version == node.version && now - marking.tried < kAskAgain)
-      continue;  // the watch has not told yet, or it was refused
-    marking.version = node.version;
-    marking.tried = now;
-    marking.is_asked = true;
-    auto answer = std::make_shared<Result<KubeAnswer>>(make_error(ErrorCode::kUnavailable, "another has the lease"));
-    send(
-        removers_,
-        [this, change = *change, answer] {
-          if (lease_.holds()) *answer = client_->change(change);
-        },
-        [this, name = name, answer] { marked(name, *answer); });
+    open |= mark_node(node->second, std::move(ask), marking, now);
+    if (problem.empty() && !marking.problem.empty()) problem = fmt::format("node {}: {}", name, marking.problem);
   }
   std::erase_if(marking_, [&](const auto& one) { return !one.second.is_asked && !cluster_.nodes.contains(one.first); });
-  const auto refused = std::ranges::find_if(marking_, [](const auto& one) { return !one.second.problem.empty(); });
-  std::string trouble = refused == marking_.end() ? "" : fmt::format("node {}: {}", refused->first, refused->second.problem);
-  if (!trouble.empty() && trouble != marking_trouble_)
-    events_.emplace_back(BackendNote{fmt::format("Kubernetes is not told what takes no work: {}", trouble)});
-  rules_.asks->note(trouble);
-  marking_trouble_ = std::move(trouble);
+  if (!problem.empty() && problem != marking_trouble_)
+    events_.emplace_back(BackendNote{fmt::format("Kubernetes is not told what takes no work: {}", problem)});
+  marking_trouble_ = problem;
+  rules_.asks->looked(number, open, std::move(problem));
+}
+
+/// @return whether it is not in line yet.
+bool KubernetesBackend::mark_node(const KubePlacingNode& node, MachineAsk ask, Marking& marking, Instant now) {
+  if (marking.is_asked) return true;
+  // A device plugin that begins anew offers none for a while.
+  if (ask.broken.empty())
+    marking.broken_since.reset();
+  else if (now - marking.broken_since.emplace(marking.broken_since.value_or(now)) < rules_.taint_after)
+    ask.broken.clear();
+  const std::optional<KubeChange> change = mark_request(node, ask, rules_.queue.mark);
+  if (!change) {
+    marking.problem.clear();
+    return false;
+  }
+  if (marking.version == node.version && now - marking.tried < kAskAgain)
+    return true;  // the watch has not told yet, or it was refused
+  marking.version = node.version;
+  marking.tried = now;
+  marking.is_asked = true;
+  auto answer = std::make_shared<Result<KubeAnswer>>(make_error(ErrorCode::kUnavailable, "another has the lease"));
+  send(
+      removers_,
+      [this, change = *change, answer] {
+        if (lease_.holds()) *answer = client_->change(change);
+      },
+      [this, name = node.node.meta.name, answer] { marked(name, *answer); });
+  return true;
 }
 
 /// A node that has changed meanwhile (409) is read again first.
